@@ -5,7 +5,10 @@ import type { ActivityDeps } from './deps.ts'
 import type { PagePlaces } from './pagePlaces.ts'
 
 /** The activity of `releaseHeld`. */
-export function holdActivities(deps: ActivityDeps, places: PagePlaces) {
+export function holdActivities(
+  deps: Pick<ActivityDeps, 'db' | 'now' | 'wake'>,
+  places: PagePlaces,
+) {
   return {
     /** Lets go of a page of held executions, or cancels them; repeating it finds the next ones. Errors: any is tried again. */
     releaseHeldPage: ({
@@ -13,6 +16,6 @@ export function holdActivities(deps: ActivityDeps, places: PagePlaces) {
       workspaceId,
       after,
     }: ReleaseHeldInput): Promise<ReleaseHeldResult> =>
-      places.within(workspaceId, () => releaseHeld(deps, { workflowId, after })),
+      places.within(workspaceId ?? workflowId, () => releaseHeld(deps, { workflowId, after })),
   }
 }

@@ -12,7 +12,7 @@ export function jobActivities(
   return {
     /** Does the next page; repeating it does the one after. Errors: any is tried again. */
     async runJobPage({ jobId, workspaceId }: RunJobInput): Promise<RunJobResult> {
-      const { waitsFor, ...result } = await places.within(workspaceId, () =>
+      const { waitsFor, ...result } = await places.within(workspaceId ?? jobId, () =>
         runJobPage(deps, { id: jobId }),
       )
       if (waitsFor) {

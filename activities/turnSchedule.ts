@@ -36,9 +36,17 @@ export function scheduleActivities(
     /** Throws errors of Postgres, and that other pages of the workspace take long; Temporal tries both again. */
     async turnSchedule({ workspaceId, ...key }: RunScheduleInput): Promise<TurnScheduleResult> {
       const end = performance.now() + TURN_MS
-      while (!deps.stopping.aborted && performance.now() < end) {
+      const ofKey = workspaceId ?? key.workflowId
+      const page = () => turnSchedule(deps, key)
+      for (let pages = 0; !deps.stopping.aborted && performance.now() < end; pages++) {
         Context.current().heartbeat()
-        const turn = await places.within(workspaceId, () => turnSchedule(deps, key))
+        const next =
+          pages === 0
+            ? { done: await places.within(ofKey, page) }
+            : await places.further(ofKey, page)
+        // Its tries begin anew: it has come on, so its pauses must not grow.
+        if ('after_ms' in next) return { next_ms: next.after_ms }
+        const turn = next.done
         if (turn.kind === 'over') return { next_ms: null }
         if (turn.kind === 'wait') {
           const wait_ms = turn.until.getTime() - deps.now().getTime()

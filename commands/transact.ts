@@ -130,17 +130,22 @@ async function withRetries<T>(deps: Opening, run: (hooks: Hooks) => Promise<T>):
 
 /**
  * Runs work in a savepoint: if it fails, its writes are undone and the transaction can go on.
+ * @param isLost for which errors it cannot
  * @returns false if it failed
- * @throws errors that mean that the database cannot be reached
+ * @throws errors that mean that the database cannot be reached, and those of `isLost`
  */
-export async function inSavepoint(trx: Trx, work: () => Promise<unknown>): Promise<boolean> {
+export async function inSavepoint(
+  trx: Trx,
+  work: () => Promise<unknown>,
+  isLost: (err: unknown) => boolean = () => false,
+): Promise<boolean> {
   await sql`savepoint attempt`.execute(trx)
   try {
     await work()
     await sql`release savepoint attempt`.execute(trx)
     return true
   } catch (err) {
-    if (isUnavailable(err)) throw err
+    if (isUnavailable(err) || isLost(err)) throw err
     await sql`rollback to savepoint attempt`.execute(trx)
     return false
   }

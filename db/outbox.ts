@@ -179,7 +179,7 @@ export async function settleMailEvents(
   `.execute(trx)
 }
 
-/** Puts off the mail events of one contact. */
+/** Puts off the mail events of one contact. It passes over those that somebody records at this moment, so it waits for no lock. */
 export async function putOffMailEvents(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -188,6 +188,10 @@ export async function putOffMailEvents(
 ): Promise<void> {
   await sql`
     update outbox set attempts = attempts + 1, due_at = ${until}
-    where kind = 'mail_event' and contact_id = ${contactId} and workspace_id = ${workspaceId}
+    where id in (
+      select id from outbox
+      where kind = 'mail_event' and contact_id = ${contactId} and workspace_id = ${workspaceId}
+      for update skip locked
+    )
   `.execute(trx)
 }

@@ -5,7 +5,7 @@ import type { Owner } from './scope.ts'
 type Kind = Owner['kind']
 const KINDS: readonly Kind[] = ['workspace', 'process', 'anonymous']
 
-/** No place became free in time, or too many wait for one already. */
+/** No place became free in time, too many wait for one already, or those before it stand still. */
 export class NoPlace extends Error {}
 
 /** The client went away while it waited. */
@@ -28,7 +28,7 @@ export interface Shares {
   /**
    * Takes a place, at once or in turn.
    * @returns a function that gives it back; further calls do nothing
-   * @throws NoPlace after 5 s, or at once if the owner's line is full or stands still; ClientGone when `signal` is aborted
+   * @throws NoPlace after `waitMs` (usually 5 s), when the owner's line stands still, or at once if it is full; ClientGone when `signal` is aborted
    */
   take(owner: Owner, signal: AbortSignal | null): Promise<() => void>
   /** Places that are taken, and owners that hold or wait. */
@@ -39,14 +39,17 @@ interface Bounds {
   waitMs: number
   /** Waiters of one owner. */
   lineMax: number
-  /** Nobody begins to wait where no place of the owner was taken or given back for so long. */
+  /** Nobody waits where no place of the owner was taken or given back for so long. */
   stillMs: number
+  /** Whether each kind of owner has places for itself. */
+  reserves: boolean
 }
 
 const usual: Bounds = {
   waitMs: limits.placeWaitMsMax,
   lineMax: limits.placesWaitedForMax,
   stillMs: Number.POSITIVE_INFINITY,
+  reserves: true,
 }
 
 /**
@@ -54,7 +57,7 @@ const usual: Bounds = {
  * of them, two that want all get a third each, and so on, and one place at least stays free for a newcomer. Each
  * workspace is an owner; so are the look-ups of keys together, and the public routes together. Each of these three
  * kinds has a tenth of the places (one at least) for itself, so that any number of owners of the others leaves it
- * some. With two places, look-ups and public routes have one together.
+ * some. With two places, look-ups and public routes have one together. Without `reserves`, for who has owners of one kind alone, all are shared.
  *
  * Who gets none waits in the line of its owner. Owners that wait take turns.
  */
@@ -63,7 +66,7 @@ export function createShares(size: number, given: Partial<Bounds> = {}): Shares 
   const lines = new Map<string, Line>()
   /** Lines with somebody in them, the one whose turn is next first. */
   const turns = new Set<Line>()
-  const places = createPlaces(size)
+  const places = createPlaces(size, bounds.reserves)
 
   const forget = (line: Line) => {
     if (line.waiting.length === 0) turns.delete(line)
@@ -100,9 +103,9 @@ export function createShares(size: number, given: Partial<Bounds> = {}): Shares 
       lines.set(name, line)
       if (line.waiting.length === 0 && places.mayTake(line)) places.enter(line)
       else {
-        checkWaiting(line, bounds)
+        if (line.waiting.length >= bounds.lineMax) throw new NoPlace('too many wait already')
         turns.add(line)
-        await waitIn(line, signal, bounds.waitMs).catch((err: unknown) => {
+        await waitFor(line, signal, bounds).catch((err: unknown) => {
           forget(line)
           throw err
         })
@@ -120,12 +123,8 @@ function createLine(name: string, kind: Kind): Line {
   return { name, kind, held: 0, waiting: [], moved_ms: performance.now() }
 }
 
-/** @throws NoPlace: nobody may begin to wait in the line now */
-function checkWaiting({ waiting, moved_ms }: Line, { lineMax, stillMs }: Bounds): void {
-  if (waiting.length >= lineMax) throw new NoPlace('too many wait already')
-  const still_ms = performance.now() - moved_ms
-  if (still_ms >= stillMs) throw new NoPlace('those before it stand still')
-}
+const waitFor = (line: Line, signal: AbortSignal | null, { waitMs, stillMs }: Bounds) =>
+  waitIn(line, signal, waitMs, () => line.moved_ms + stillMs)
 
 /** Makes a function whose further calls do nothing. */
 function once(work: () => void): () => void {
@@ -137,13 +136,20 @@ function once(work: () => void): () => void {
   }
 }
 
-/** Waits at the end of a line until it may enter. @throws NoPlace, ClientGone; it is out of the line then */
+/**
+ * Waits at the end of a line until it may enter.
+ * @param still_ms when the line has stood still for too long unless it moves before, by `performance.now()`
+ * @throws NoPlace, ClientGone; it is out of the line then
+ */
 export function waitIn(
   line: { waiting: Waiter[] },
   signal: AbortSignal | null,
   waitMs: number,
+  still_ms: () => number = () => Number.POSITIVE_INFINITY,
 ): Promise<void> {
+  const end_ms = performance.now() + waitMs
   return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout
     const stop = () => {
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
@@ -160,17 +166,22 @@ export function waitIn(
       reject(err)
     }
     const onAbort = () => leave(new ClientGone('the client went away while it waited'))
-    const timer = setTimeout(() => leave(new NoPlace('no place became free in time')), waitMs)
+    const look = () => {
+      const left_ms = Math.min(end_ms, still_ms()) - performance.now()
+      if (left_ms <= 0) leave(new NoPlace('no place became free in time'))
+      else timer = setTimeout(look, Math.ceil(left_ms))
+    }
     signal?.addEventListener('abort', onAbort, { once: true })
     line.waiting.push(waiter)
+    look()
   })
 }
 
 /** Counts the places that are taken, and knows who may take another one. */
-function createPlaces(size: number) {
+function createPlaces(size: number, reserves: boolean) {
   const taken = { workspace: 0, process: 0, anonymous: 0 }
   let free = size
-  const own = reserve(size)
+  const own = reserve(reserves ? size : 0)
   return {
     mayTake: ({ kind, held }: Line): boolean => held < free && free > own.keptFrom(kind, taken),
     enter(line: Line) {
@@ -189,7 +200,7 @@ function createPlaces(size: number) {
   }
 }
 
-/** How many places each kind has for itself. */
+/** How many places each kind has for itself. @param size 0: none */
 function reserve(size: number) {
   const each = size < 2 ? 0 : Math.max(1, Math.floor(size / 10))
   const groups: Kind[][] =

@@ -8,7 +8,6 @@ import type { Bounce } from '../rules/mail/bounceRules.ts'
 import { toAttempt } from './attemptRow.ts'
 import type { GivenUp } from './compose/mailGuard.ts'
 import type { DeliveryDeps } from './deps.ts'
-import { createResolverDoubt } from './doubtedResolver.ts'
 import { keepTime } from './heldTime.ts'
 import { createWaitingLines } from './lane/waitingLines.ts'
 import { createMissingDomains } from './missingDomains.ts'
@@ -40,7 +39,6 @@ export function createDecisions(deps: DeliveryDeps) {
   const inLine = createTurns(now)
   const ofRelay = config.deliveryMode === 'relay'
   const isGone = ofRelay ? async () => false : createMissingDomains(deps)
-  const isResolverDoubted = createResolverDoubt(deps)
   const contextAt = (time: Date) => ({
     now: time.getTime(),
     reportingMta: config.ehloName,
@@ -68,7 +66,6 @@ export function createDecisions(deps: DeliveryDeps) {
           acceptedAt: tried.acceptedAt,
           resendUnknown: config.resendUnknown && tried.transactional,
           isDomainGone,
-          isDoubted: isResolverDoubted(domain, tried.trace),
         })
     if (!settlement) return null
     const times = { attempt: delivery.attempt, startedAt: tried.startedAt, endedAt: now() }

@@ -9,7 +9,6 @@ import { limits } from '../rules/limits.ts'
 import { missedAgain } from '../rules/mail/recipientDomains.ts'
 import { createBatcher } from '../runtime/batcher.ts'
 import type { DeliveryDeps } from './deps.ts'
-import { RESOLVES_MS } from './doubtedResolver.ts'
 
 const REMEMBERED_MAX = 10_000
 /**
@@ -17,6 +16,8 @@ const REMEMBERED_MAX = 10_000
  * another lane may have noted something else meanwhile. Of a domain that was always found nothing is written.
  */
 const REMEMBERED_MS = 60_000
+/** The resolver is believed for so long after it has found another domain. */
+const RESOLVES_MS = 10 * 60_000
 const GROUP_MAX = 500
 
 type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'log'>

@@ -36,8 +36,6 @@ export interface SettleContext {
   ofRelay: boolean
   /** Whether the DNS has not known the recipient's domain for a day (missingDomains.ts). Absent: no. */
   isDomainGone?: boolean
-  /** Whether the resolver that does not know the domain is doubted (doubtedResolver.ts). Absent: no. */
-  isDoubted?: boolean
 }
 
 /**
@@ -105,8 +103,7 @@ function afterReply(outcome: Rejection, context: SettleContext): Settlement {
   const response = outcome.reply
   const bounce = classifyReply({ ...outcome, ofRelay: context.ofRelay })
   // A domain counts as nonexistent when two attempts in a row, half an hour apart, do not find it.
-  const isMissing = isUnknownDomain(response) && isUnknownDomain(context.delivery.last_response)
-  const confirmed = isMissing && !context.isDoubted
+  const confirmed = isUnknownDomain(response) && isUnknownDomain(context.delivery.last_response)
   if (!bounce.final && !confirmed) return tryAgain(context, { response, reply: response, bounce })
   const ended = asBounced(context, response, bounce)
   return confirmed && context.isDomainGone ? { ...ended, suppress: 'for_a_month' } : ended

@@ -51,7 +51,7 @@ export interface Envelope {
 
 /** The record of an attempt, which the transport fills while it runs. */
 export interface Trace {
-  /** Whether the DNS knows the domain of the recipient; null: it was not asked, or did not answer. */
+  /** Whether the DNS knows the domain of the recipient; null: it was not asked, did not answer, or is doubted. */
   domainExists: boolean | null
   /** Name of the mail server; null until a connection is open. */
   host: string | null

@@ -2,22 +2,25 @@
 // servers.
 
 import { cachedDns } from '../mail/dns/cache.ts'
+import { createResolverDoubt } from '../mail/dns/doubtedResolver.ts'
 import { createDns } from '../mail/dns/resolver.ts'
-import { createMxTransport } from '../mail/smtp/mx.ts'
+import { createMxTransport, type MxOptions } from '../mail/smtp/mx.ts'
 import { createRelayTransport } from '../mail/smtp/relay.ts'
 import type { MailTransport } from '../mail/transport.ts'
 import type { Config } from '../runtime/config.ts'
 
-/**
- * @param onDestination called when direct delivery has found the destination of a recipient's domain; returns whether
- *   that was taken
- * @throws Error if the relay's URL is malformed, or if it would send a password without encryption
- */
+/** What direct delivery tells of what it finds in the DNS. */
+interface Told extends Pick<MxOptions, 'onDestination'> {
+  /** Called when a resolver that was believed is doubted (mail/dns/doubtedResolver.ts). */
+  onDoubt?: () => void
+}
+
+/** @throws Error if the relay's URL is malformed, or if it would send a password without encryption */
 export function createTransport(
   config: Config,
-  onDestination?: (domain: string, destination: string) => boolean,
+  { onDestination, onDoubt }: Told = {},
 ): MailTransport {
-  const { ehloName } = config
+  const { ehloName, dnsServers: servers } = config
   if (config.deliveryMode === 'relay') {
     return createRelayTransport({
       url: config.smtpUrl,
@@ -26,7 +29,11 @@ export function createTransport(
     })
   }
   return createMxTransport({
-    dns: cachedDns(createDns({ servers: config.dnsServers })),
+    dns: cachedDns(createDns({ servers })),
+    believed: createResolverDoubt({
+      dns: createDns({ servers, renewMs: 0 }),
+      ...(onDoubt ? { onDoubt } : {}),
+    }),
     ehloName,
     connectionsInAll: config.smtpConnections,
     port: config.mxPort,

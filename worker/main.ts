@@ -195,7 +195,11 @@ closers.add('temporal', () => connection.close())
 const namespace = config.temporalNamespace
 const client = new Client({ connection, namespace })
 
-const transport = createTransport(config, createDestinations({ db, log, now, wake }))
+const transport = createTransport(config, {
+  onDestination: createDestinations({ db, log, now, wake }),
+  onDoubt: () =>
+    log.warn('the resolver finds no domain of a recipient: mail waits; look at DNS_SERVERS'),
+})
 // The lanes have already waited for mail under way. A silent server could keep a session open for minutes more.
 closers.add('smtp', () => Promise.race([transport.close(), delay(SMTP_CLOSE_MS)]))
 

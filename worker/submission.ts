@@ -65,12 +65,12 @@ export async function listenForSubmissions(
     now,
     findKey,
     countRequest: createRequestCount(now, book),
-    submit: (reach, email, named) => {
+    submit: (reach, email, messageKey) => {
       const owner = { kind: 'workspace', workspaceId: reach.workspaceId } as const
       return inScope({ owner, signal: null }, () =>
-        named === null
+        messageKey === null
           ? submitEmail(submitting, reach, email)
-          : submitOnce(submitting, reach, email, named),
+          : submitOnce(submitting, reach, email, messageKey),
       )
     },
     stateFolder: config.stateFolder,

@@ -34,22 +34,22 @@ interface From {
   called: { goalsReached: string[] } | null
   /** HMAC of the contact's address. */
   hmac: Buffer
-  read: Needs
+  read: Conditions
 }
 
-export type Needs = Awaited<ReturnType<typeof findNeeds>>
+type Conditions = Awaited<ReturnType<typeof findConditions>>
 
-/** What the conditions of the design read, with those of the segments that they name. */
-export async function findNeeds(trx: Trx, { workspace_id }: SegmentRow, design: Design) {
+/** Segments that the conditions of the design name, and which facts all of them read. */
+export async function findConditions(trx: Trx, { workspace_id }: SegmentRow, design: Design) {
   const ofDesign = designNeeds(design)
   const segments = await findSegmentConditions(trx, workspace_id, ofDesign.segmentIds)
-  return { segments, needs: withSegments(ofDesign, segments) }
+  return { segments, facts: withSegments(ofDesign, segments) }
 }
 
 /** Reads in the segment's transaction, under the contact's lock. */
 export async function loadFacts(trx: Trx, from: From): Promise<SegmentFacts> {
   const { execution, design, contact, state, now, previous, called, hmac } = from
-  const { segments, needs } = from.read
+  const { segments, facts: needs } = from.read
   const { frequency_cap: cap } = design.settings ?? {}
   const moment = timeOf(now, state, previous)
   const names = goalEventNames(design)

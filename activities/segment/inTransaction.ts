@@ -1,6 +1,6 @@
 // The transaction of a segment: locks the contact, walks, and writes everything that the nodes did.
 import { writeEmails } from '../../commands/emails/write.ts'
-import { tellLockedContact } from '../../commands/events/tellContacts.ts'
+import { type ToldOfMail, tellLockedContact } from '../../commands/events/tellContacts.ts'
 import type { InTrx } from '../../commands/transact.ts'
 import { lockAudience } from '../../db/audiences/writes.ts'
 import type { Trx } from '../../db/connect.ts'
@@ -28,7 +28,7 @@ import { passPoint } from '../points.ts'
 import { writeCall } from './calls.ts'
 import { createEffects } from './effects.ts'
 import { endAsRow, isEndedElsewhere } from './ended.ts'
-import { findNeeds, loadFacts } from './facts.ts'
+import { findConditions, loadFacts } from './facts.ts'
 import { giveUp } from './giveUp.ts'
 import { countSent, createSegmentMail, type loadSources } from './mail.ts'
 import type { SegmentTexts } from './texts.ts'
@@ -44,7 +44,7 @@ export interface Run {
   /** Ids of audiences that its nodes leave, as far as a try before has found out. */
   lockedAudiences: ReadonlySet<string>
   /** Names of events that are recorded before it begins, as far as a try before has found out. */
-  toldNames: ReadonlySet<string>
+  namesToTell: ReadonlySet<string>
 }
 
 /**
@@ -67,9 +67,9 @@ export async function runInTransaction(
   const now = deps.now()
   const recordEvents = mailEventRecorder(deps, execution, contact?.id ?? null)
   const waitedAt = previous && previous.next.kind !== 'end' ? previous.next.nodeId : ''
-  const read = await findNeeds(trx, execution, design)
-  const names = [...decidingNames(design, waitedAt), ...read.needs.eventNames, ...run.toldNames]
-  if (!(await recordEvents(names))) return null
+  const read = await findConditions(trx, execution, design)
+  const names = decidingNames(design, waitedAt, read.facts.eventNames)
+  if ((await recordEvents([...names, ...run.namesToTell])) === 'some') return null
   const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
   const state = await findSegmentState<SegmentResult>(trx, workspaceId, {
     ...input,
@@ -113,27 +113,24 @@ export async function runInTransaction(
   return outcome.result
 }
 
-/** Names of the events that end the wait at that node, or interrupt the execution. */
-const decidingNames = (design: Design, waitedAt: string): string[] => {
+/** Names of the events that end the wait at that node, interrupt the execution, or are counted by conditions. */
+const decidingNames = (design: Design, waitedAt: string, counted: readonly string[]): string[] => {
   const awaited = awaitedEventName(design, waitedAt)
-  return [...(awaited === null ? [] : [awaited]), ...goalEventNames(design)]
+  return [...(awaited === null ? [] : [awaited]), ...goalEventNames(design), ...counted]
 }
 
-/**
- * A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait, and be counted.
- * What it makes answers false when it has recorded some, and there may be more.
- */
+/** A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait, and be counted. */
 const mailEventRecorder =
   (deps: InTrx<ActivityDeps>, execution: SegmentRow, contactId: string | null) =>
-  async (names: readonly string[], byExecution?: string): Promise<boolean> => {
-    if (contactId === null) return true
+  async (names: readonly string[], byExecution?: string): Promise<ToldOfMail> => {
+    if (contactId === null) return 'all'
     const { workspace_id: workspaceId } = execution
     const told = await tellLockedContact(deps, workspaceId, contactId, names, byExecution)
     if (told === 'none') {
       const about = { execution_id: execution.id, event_names: names }
-      deps.log.warn(about, 'mail events of a waiting execution could not be recorded')
+      deps.log.warn(about, 'mail events by which a segment decides could not be recorded')
     }
-    return told !== 'some'
+    return told
   }
 
 /** Writes the emails of the segment, and the request in which it ended. */

@@ -1,6 +1,6 @@
 // Bounds how many segments of one workspace are with the renderer at once: each of them holds one of the few places that
 // a worker has for segments, so one customer's slow templates would otherwise stop everybody's executions.
-import { type Bounds, createSegmentPlaces, type SegmentPlaces } from './places.ts'
+import { type Bounds, createPlaces, type Places } from '../places.ts'
 
 const usual: Omit<Bounds, 'waiting' | 'waitingOfAll'> = {
   each: 4,
@@ -12,10 +12,10 @@ const usual: Omit<Bounds, 'waiting' | 'waitingOfAll'> = {
 }
 
 /** Their keys are ids of workspaces. */
-export type RenderPlaces = SegmentPlaces
+export type RenderPlaces = Places
 
 /** Makes the places of one worker. As many may wait as are inside. */
 export function createRenderPlaces(bounds: Partial<typeof usual> = {}): RenderPlaces {
   const all = { ...usual, ...bounds }
-  return createSegmentPlaces({ ...all, waiting: all.each, waitingOfAll: Number.POSITIVE_INFINITY })
+  return createPlaces({ ...all, waiting: all.each, waitingOfAll: Number.POSITIVE_INFINITY })
 }

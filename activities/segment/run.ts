@@ -123,18 +123,15 @@ async function attempt(
   const sources = await loadSources(deps, reachOfWriter(execution), design)
   const { renderer, config } = deps
   const kept = keptTexts.of(id)
-  const texts = createSegmentTexts(
-    { renderer, renderPlaces, publicUrl: config.publicUrl },
-    workspaceId,
-    kept,
-  )
+  const rendering = { renderer, renderPlaces, publicUrl: config.publicUrl }
+  const texts = createSegmentTexts(rendering, workspaceId, kept)
   const isGivenUpNow = isGivenUp(execution.deaths)
   const lockedAudiences = new Set<string>()
-  const toldNames = new Set<string>()
+  const namesToTell = new Set<string>()
   // Aborted also when this try is past its time.
   const signal = cancellationSignal()
   const isSuspect = execution.deaths !== null && !isGivenUpNow
-  const given = { input, execution, design, sources, texts, lockedAudiences, toldNames }
+  const given = { input, execution, design, sources, texts, lockedAudiences, namesToTell }
   const transaction = (turn: Turn) =>
     transact(deps, (inTrx) => runInTransaction(inTrx, { ...given, turn }))
   const run = async () => {
@@ -157,8 +154,9 @@ async function attempt(
       if (!signal.aborted) keptTexts.keep(id, kept)
     }
   }
-  const told = () => withMailEvents(run, toldNames, signal)
-  const result = await withTexts(() => withAudiences(told, lockedAudiences), renderWanted)
+  const runWithMailEvents = () => withMailEvents(run, namesToTell, signal)
+  const runLocked = () => withAudiences(runWithMailEvents, lockedAudiences)
+  const result = await withTexts(runLocked, renderWanted)
   passPoint('committed', input)
   keptTexts.forget(id)
   if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
@@ -166,8 +164,9 @@ async function attempt(
 }
 
 /**
- * Runs the segment again until it has recorded the contact's mail events by which it decides. Each time has committed a part of them, so a
- * try that is past its time has left fewer to the next.
+ * Runs the segment again until all mail events by which it decides are recorded. A pass that finds too many before it walks commits those
+ * that it has recorded, and gives null; one that finds them while it walks is undone (`MailEventsLeft`), and the next one records that name
+ * first.
  */
 async function withMailEvents<T>(
   attempt: () => Promise<T | null>,

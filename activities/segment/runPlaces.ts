@@ -1,9 +1,9 @@
 // The places that a segment takes for its transaction: one among those of its contact, and one among those of its workspace.
 import { activityInfo } from '@temporalio/activity'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { pause_ms } from '../comingAgain.ts'
 import { createContactPlaces } from './contactPlaces.ts'
 import { contactBusy, workspaceBusy } from './failures.ts'
-import { pause_ms } from './places.ts'
 import { createWorkspacePlaces } from './workspacePlaces.ts'
 
 export type RunPlaces = ReturnType<typeof createRunPlaces>
@@ -17,7 +17,7 @@ export function createRunPlaces(connections: number) {
      * Takes both, that of the contact first: who waits for another segment of the contact keeps none of the workspace's meanwhile.
      * @param signal ends the wait
      * @returns a function that gives both back
-     * @throws ApplicationFailure: those before it take long, so it comes again later; ClientGone when the signal is aborted
+     * @throws ApplicationFailure: those before it take long, so it comes again later; the signal's reason when it is aborted
      */
     async take(
       of: { contact_id: string; workspace_id: WorkspaceId },

@@ -2,6 +2,7 @@
 // ends at once.
 
 import { findRecentEvent } from '../../commands/events/findRecent.ts'
+import type { ToldOfMail } from '../../commands/events/tellContacts.ts'
 import type { Trx } from '../../db/connect.ts'
 import type { NewStep, SegmentWrites } from '../../db/executions/segments.ts'
 import type { Design } from '../../rules/design/types.ts'
@@ -36,8 +37,8 @@ export type Marked = <T>(step: string, work: (entering: (step: string) => void) 
 interface WalkFrom extends StartFrom {
   input: SegmentInput
   mail: SegmentTools
-  /** Records the contact's mail events of these names that are still in the outbox. Answers false where that is to be gone on with first. */
-  recordEvents: (eventNames: readonly string[], byExecution: string) => Promise<boolean>
+  /** Records the contact's mail events of these names that are still in the outbox. */
+  recordEvents: (eventNames: readonly string[], byExecution: string) => Promise<ToldOfMail>
   /** Carries out an effect of a node, in the segment's transaction. */
   perform: (effect: Effect, facts: SegmentFacts) => Promise<EffectResult>
   marked: Marked
@@ -150,8 +151,8 @@ async function look(
   taken: readonly string[],
 ) {
   // Mail events from before the wait are recorded first: they end this wait only if it has a look-back.
-  if (!(await recordEvents([wait.eventName], execution.id)))
-    throw new MailEventsLeft(wait.eventName)
+  const told = await recordEvents([wait.eventName], execution.id)
+  if (told === 'some') throw new MailEventsLeft(wait.eventName)
   const of = { ...execution, taken }
   return findRecentEvent(trx, of, wait, facts, (work) => marked(wait.nodeId, work))
 }

@@ -11,7 +11,7 @@ import { type SubmitDeps, type SubmitEmail, submitEmail } from './submit.ts'
 export type KeyFault = 'reused' | 'in_progress'
 
 /** How a message names itself. */
-export interface NamedMessage {
+export interface MessageKey {
   idempotencyKey: string
   /** What is the same when its attachments are; null: it has none. */
   attachmentsDigest: string | null
@@ -22,10 +22,10 @@ export async function submitOnce(
   deps: SubmitDeps,
   reach: Reach,
   input: SubmitEmail,
-  named: NamedMessage,
+  key: MessageKey,
 ): Promise<Awaited<ReturnType<typeof submitEmail>> | { fault: KeyFault }> {
   let made: Awaited<ReturnType<typeof submitEmail>> | undefined
-  const outcome = await once(deps, await nameOf(reach, input, named), async () => {
+  const outcome = await once(deps, await nameOf(reach, input, key), async () => {
     made = await submitEmail(deps, reach, input)
     // It is not kept.
     if (isRefusal(made)) return { status: 400, body: '' }
@@ -45,11 +45,11 @@ export async function submitOnce(
 async function nameOf(
   { workspaceId, domainId }: Reach,
   input: SubmitEmail,
-  { idempotencyKey: key, attachmentsDigest }: NamedMessage,
+  { idempotencyKey, attachmentsDigest }: MessageKey,
 ): Promise<NamedRequest> {
   const { recipients, from, to, cc, replyTo, subject, html, text } = input
   const { tags, metadata, tracking, scheduledAt } = input
-  const scope = JSON.stringify(['submission', domainId, key, [...recipients].sort()])
+  const scope = JSON.stringify(['submission', domainId, idempotencyKey, [...recipients].sort()])
   const read = [from, to, cc, replyTo, subject, html, text, tags, metadata, tracking]
   // Only where there are any, so that a key of the release before is still that of the same message.
   const more = [scheduledAt, attachmentsDigest].filter((one) => one !== null)
@@ -57,7 +57,7 @@ async function nameOf(
     workspaceId,
     keyHash: hash('sha256', scope, 'buffer'),
     // With the key, so that nobody who reads the table can try out what a short text was.
-    fingerprint: await macOf(createHmac('sha256', key), [...read, ...more]),
+    fingerprint: await macOf(createHmac('sha256', idempotencyKey), [...read, ...more]),
   }
 }
 

@@ -29,7 +29,7 @@ export function noteQuiet(workspaceId: WorkspaceId, arrived: Arrived): void {
   for (const key of keysOf(workspaceId, [arrived])) if (!names.has(key)) names.set(key, 'quiet')
 }
 
-/** Notes all names of a group that the guard has refused: it does not say for which of them. */
-export function noteRefused(workspaceId: WorkspaceId, group: readonly Arrived[]): void {
+/** Notes all names of a group of which the guard has said that something begins or waits for one: it does not say for which. */
+export function noteAwaited(workspaceId: WorkspaceId, group: readonly Arrived[]): void {
   for (const key of keysOf(workspaceId, group)) names.set(key, 'refused', { ttl: REFUSED_MS })
 }

@@ -6,6 +6,7 @@ import {
   lockMailEvents,
   takeMailEvents,
 } from '../../db/deliveries/mailEventClaims.ts'
+import { isLockTimeout, isRetryable } from '../../db/failures.ts'
 import { putOffMailEvents, settleMailEvents } from '../../db/outbox.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -73,13 +74,15 @@ async function record(
   return recorded.map(({ id }) => id)
 }
 
+/** `some`: there may be more. `none`: of a name at least none could be recorded; they stay in the outbox, and the transaction can go on. */
+export type ToldOfMail = 'all' | 'some' | 'none'
+
 /**
  * Records a contact's mail events of these names at once, as many as a commit of awaited ones may have: that which decides may stand behind
  * others, such as the clicks of a scanner on each link. The caller holds the contact's lock and is about to decide whether such an event has
- * happened.
+ * happened. Where it gets `some` it commits these before it asks again, and decides after that.
  * @param byExecution the execution that decides, if it has left its wait
- * @returns `some`: there may be more, so the caller commits these before it asks again, and decides after that; `none`: they could not be
- *   recorded, so they stay in the outbox, and the transaction can go on
+ * @throws what Postgres says where another try may record them: they were waited for too long (55P03), or a deadlock was found
  */
 export async function tellLockedContact(
   deps: InTrx<TellDeps>,
@@ -87,21 +90,39 @@ export async function tellLockedContact(
   contactId: string,
   eventNames: readonly string[],
   byExecution?: string,
-): Promise<'all' | 'some' | 'none'> {
-  const ofMail = eventNames.filter((name) => name.startsWith(MAIL_EVENT_PREFIX))
-  if (ofMail.length === 0) return 'all'
-  const names = ofMail.map((name) => name.slice(MAIL_EVENT_PREFIX.length))
+): Promise<ToldOfMail> {
+  const ofMail = new Set(eventNames.filter((name) => name.startsWith(MAIL_EVENT_PREFIX)))
+  const names = [...ofMail].map((name) => name.slice(MAIL_EVENT_PREFIX.length))
+  if (names.length === 0) return 'all'
+  const tell = (some: string[]) => tellNamed(deps, workspaceId, contactId, some, byExecution)
+  const told = await tell(names)
+  if (told !== 'none' || names.length === 1) return told
+  // One that cannot be recorded keeps none of another name.
+  for (const name of names) if ((await tell([name])) === 'some') return 'some'
+  return 'none'
+}
+
+const mayBeRecordedLater = (err: unknown): boolean => isRetryable(err) || isLockTimeout(err)
+
+/** All of these, or none where one of them cannot be recorded. */
+async function tellNamed(
+  deps: InTrx<TellDeps>,
+  workspaceId: WorkspaceId,
+  contactId: string,
+  names: string[],
+  byExecution: string | undefined,
+): Promise<ToldOfMail> {
   const wanted = { names, limit: PER_CONTACT_MAX }
   let hasMore = true
-  const isTold = await inSavepoint(deps.db, async () => {
+  const work = async () => {
     for (let told = 0; hasMore && told < AWAITED_MAX; ) {
       const events = await takeMailEvents(deps.db, workspaceId, contactId, wanted)
       await record(deps, workspaceId, events, events.length, byExecution)
       told += events.length
       hasMore = events.length === wanted.limit
     }
-  })
-  if (!isTold) return 'none'
+  }
+  if (!(await inSavepoint(deps.db, work, mayBeRecordedLater))) return 'none'
   return hasMore ? 'some' : 'all'
 }
 

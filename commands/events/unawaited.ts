@@ -6,7 +6,7 @@ import type { CommandDeps } from '../deps.ts'
 import { currentHeldCommit } from '../heldCommit.ts'
 import { transact } from '../transact.ts'
 import { ALONE, type Arrived, makeRows } from './arrived.ts'
-import { areQuiet, noteRefused } from './quietNames.ts'
+import { areQuiet, noteAwaited } from './quietNames.ts'
 import { type RecordedEvent, toNewlyRecorded } from './record.ts'
 
 const NOTHING = { executionIds: [], isAwaited: false }
@@ -39,9 +39,9 @@ export async function recordUnawaited(
       onHeld,
     ),
   )
-  if (written === 'awaited') noteRefused(workspaceId, group)
-  // What parts a group says nothing of its names: the next one may be written at once.
-  if (written === 'awaited' || written === 'apart') return undefined
+  if (written === 'awaited') noteAwaited(workspaceId, group)
+  // That not all could be written says nothing of their names: the next events of these are tried so again.
+  if (written === 'awaited' || written === 'not_all') return undefined
   return made.map(({ event, now, row: { id, event_id: eventId } }, place) => {
     const contactId = written[place]
     return contactId ? toNewlyRecorded({ event, now, id, eventId }, contactId, NOTHING) : ALONE

@@ -18,7 +18,7 @@ const REASON = { code: 'cancelled', reason: 'held' } as const satisfies {
   code: string
 }
 
-/** How long one page goes on behind executions whose contacts somebody holds: it keeps one of few places meanwhile. */
+/** How long one page takes at most: it keeps one of few places meanwhile. */
 const PAGE_MS_MAX = 2_000
 
 /**
@@ -26,13 +26,15 @@ const PAGE_MS_MAX = 2_000
  * any more keeps what it holds. An execution whose contact somebody holds is left to a later walk, and others behind it are let go in its
  * place. No workspace is needed: the row of the workflow has it.
  * @param after where the page before has ended; '' begins a walk
- * @returns whether more may be held, and where the next page begins: after the last one a walk that has left some begins anew
+ * @returns `more`: whether any may be held still; `after`: where the next page begins. `more` without `after`: the walk is over and has left some, so
+ *   another begins
  */
 export async function releaseHeld(
   deps: Deps,
   { workflowId, after = '', page = PAGE, time_ms = PAGE_MS_MAX }: PageOfHeld,
 ): Promise<{ more: boolean; after?: string }> {
   let done = 0
+  // What earlier pages of this walk have left is not known: it counts as one, so that another walk looks.
   let left = after === '' ? 0 : 1
   let place = after
   const until_ms = performance.now() + time_ms

@@ -233,44 +233,47 @@ const STORED = sql`h.place::int as place, h.of_id as contact_id, h.of_properties
       date_part('epoch', h.first_seen) * 1000 as first_seen_ms, h.is_new`
 
 /** The wait for locks is as before once all events are written: `unbound` counts them, and so waits for them. */
-const groupWrite = (onHeld: OnHeldContacts, are: Are, isWhole: boolean) => (slot: Slots<Asked>) => {
-  const workspaceId = sql`${slot((asked) => asked.workspaceId)}::text`
-  const emails = sql`${slot((asked) => asked.emails)}::text[]`
-  const given = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
-  const prior =
-    are === 'plain' ? sql`` : sql`prior as materialized (${priorIds(slot, workspaceId)}), `
-  const such = onHeld === 'wait' && isWhole ? sql`` : sql`where p.event_id = g.event_id`
-  const isNotPrior = are === 'plain' ? sql`true` : sql`not exists (select from prior p ${such})`
-  const contacts = sql`from contacts
+const groupWrite =
+  (onHeld: OnHeldContacts, are: Are, stopsAtPrior: boolean) => (slot: Slots<Asked>) => {
+    const workspaceId = sql`${slot((asked) => asked.workspaceId)}::text`
+    const emails = sql`${slot((asked) => asked.emails)}::text[]`
+    const given = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
+    const prior =
+      are === 'plain' ? sql`` : sql`prior as materialized (${priorIds(slot, workspaceId)}), `
+    const ofSameEvent =
+      onHeld === 'wait' && stopsAtPrior ? sql`` : sql`where p.event_id = g.event_id`
+    const isNotPrior =
+      are === 'plain' ? sql`true` : sql`not exists (select from prior p ${ofSameEvent})`
+    const contacts = sql`from contacts
       where workspace_id = ${workspaceId} and email = any(${emails})`
-  const writing = writingSteps(workspaceId, onHeld === 'wait' ? sql`` : sql`returning id`)
-  if (onHeld === 'wait') {
-    return sql`
+    const writing = writingSteps(workspaceId, onHeld === 'wait' ? sql`` : sql`returning id`)
+    if (onHeld === 'wait') {
+      return sql`
     with given as materialized (${given}
     ), ${prior}${waiting(contacts, isNotPrior)}, ${writing}`
-  }
-  return sql`
+    }
+    return sql`
     with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${sql.lit(String(LOCK_WAIT_MS))}, true)
     ), given as materialized (${given}, bound
     ), ${prior}${skipping(contacts, isNotPrior)}, ${writing}, unbound as materialized (
       select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
     )`
-}
+  }
 
 /**
  * Makes the four statements that write events: for plain ones and for others, to pass over contacts that somebody holds and to wait.
  * @param make ends the steps of one of them with a `select`. The steps give `given`, `happened` (a row for each event that is written) and,
  * to pass over, `unbound`, which the `select` has to read: a step that nobody reads is not run, and the wait for locks would stay short
- * @param isWhole those that wait write nothing where one event_id was recorded before, so that what is all or nothing need not be undone
+ * @param stopsAtPrior those that wait write nothing where one event_id was recorded before, so that what is all or nothing need not be undone
  */
 export const writesOf = <Made>(
   make: (steps: ReturnType<typeof groupWrite>, onHeld: OnHeldContacts) => Made,
-  { isWhole }: { isWhole: boolean },
+  { stopsAtPrior }: { stopsAtPrior: boolean },
 ) => {
   const bothOf = (onHeld: OnHeldContacts) => ({
-    plain: make(groupWrite(onHeld, 'plain', isWhole), onHeld),
-    any: make(groupWrite(onHeld, 'any', isWhole), onHeld),
+    plain: make(groupWrite(onHeld, 'plain', stopsAtPrior), onHeld),
+    any: make(groupWrite(onHeld, 'any', stopsAtPrior), onHeld),
   })
   return { skip: bothOf('skip'), wait: bothOf('wait') }
 }
@@ -282,7 +285,7 @@ const writes = writesOf(
       return sql`${steps(slot)}
     select ${STORED} from ${from}`
     }),
-  { isWhole: false },
+  { stopsAtPrior: false },
 )
 
 /** Events of one request have one time, which is written out once. */

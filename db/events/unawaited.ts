@@ -19,7 +19,7 @@ import { oneWait } from './lookFor.ts'
 
 /** What the log of Postgres says where the guard has refused: an operator finds these texts in docs/operating.md. */
 const AWAITED = 'some of these events start or wake something: they are recorded in more steps'
-const APART =
+const NOT_ALL =
   'a contact of some of these events was changed at this moment: they are recorded in more steps'
 
 /** A setting of the transaction: the id of the contact of each event, in order, with a comma between; empty where it was not written. */
@@ -39,7 +39,7 @@ const writes = writesOf(
       from given g left join happened h on h.place = g.place
     ) w${unbound}`
     }),
-  { isWhole: true },
+  { stopsAtPrior: true },
 )
 
 interface AskedOfGuard {
@@ -66,12 +66,12 @@ const guard = compileOnce<AskedOfGuard, SqlBool>((slot) => {
       or (${keptKeys(workspaceId)}) is not null
       or exists (select from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one)
       or exists (select from given g cross join lateral (${oneWait(workspaceId, sql`w.watched`)}) one)`
-  const apart = sql`${isWhole} and (select bool_or(contact_id = '') and bool_or(contact_id <> '') from given)`
+  const notAll = sql`${isWhole} and (select bool_or(contact_id = '') and bool_or(contact_id <> '') from given)`
   return sql`
     with given as materialized (
       select * from unnest(string_to_array(current_setting(${CONTACTS}), ','), ${names}) as g(contact_id, event_name)
     )
-    select ${failIf(awaited, AWAITED)}, ${failIf(apart, APART)}`
+    select ${failIf(awaited, AWAITED)}, ${failIf(notAll, NOT_ALL)}`
 })
 
 /**
@@ -79,7 +79,7 @@ const guard = compileOnce<AskedOfGuard, SqlBool>((slot) => {
  * @param db a handle without an open transaction
  * @param onHeld `wait`: all are written or none
  * @returns for each event, in order, the id of its contact, or null if it was not written. Else nothing was written: `awaited`, since one
- * of them may start or wake something; `apart`, with `wait` alone, since one of them cannot be written with the others now
+ * of them may start or wake something; `not_all`, with `wait` alone, since one of them cannot be written with the others now
  * @throws as `insertEventGroup` does: 55P03, 23505
  */
 export async function insertUnawaitedGroup(
@@ -87,7 +87,7 @@ export async function insertUnawaitedGroup(
   workspaceId: WorkspaceId,
   events: readonly GroupedRow[],
   onHeld: OnHeldContacts,
-): Promise<(string | null)[] | 'awaited' | 'apart'> {
+): Promise<(string | null)[] | 'awaited' | 'not_all'> {
   const [asked, are] = toAsked(workspaceId, events)
   try {
     const { rows } = await executeGuarded(
@@ -97,10 +97,10 @@ export async function insertUnawaitedGroup(
     )
     const contactIds = rows[0]?.contacts.split(',') ?? []
     const written = events.map((_, place) => contactIds[place] || null)
-    return onHeld === 'wait' && written.includes(null) ? 'apart' : written
+    return onHeld === 'wait' && written.includes(null) ? 'not_all' : written
   } catch (err) {
     if (isRefusedByGuard(err, AWAITED)) return 'awaited'
-    if (isRefusedByGuard(err, APART)) return 'apart'
+    if (isRefusedByGuard(err, NOT_ALL)) return 'not_all'
     throw err
   }
 }

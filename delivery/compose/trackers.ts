@@ -12,7 +12,7 @@ import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import type { Watched } from '../../rules/watched.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import type { DeliveryDeps } from '../deps.ts'
-import { writeEach } from '../lane/settle.ts'
+import { writeGroupOrEach } from '../writeGroupOrEach.ts'
 
 export interface Tracker {
   htmlFor: (deliveryId: number) => string
@@ -32,7 +32,7 @@ export function createTrackers(deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config'
   const mac = secrets.mac('tracking')
   const writeAll = createBatcher(
     (rows: NewRow<'email_links'>[]) =>
-      writeEach(rows, (some) => transact.one(deps, ({ db }) => insertEmailLinks(db, some))),
+      writeGroupOrEach(rows, (some) => transact.one(deps, ({ db }) => insertEmailLinks(db, some))),
     INSERT_MAX,
   )
   const store = async (row: NewRow<'email_links'>) => {

@@ -15,7 +15,8 @@ import { listEmailCategories } from '../../db/emails/contents.ts'
 import { isUnavailable } from '../../db/failures.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { toSettlement } from '../nextState.ts'
-import { settle, writeEach } from './settle.ts'
+import { writeGroupOrEach } from '../writeGroupOrEach.ts'
+import { settle } from './settle.ts'
 
 const BATCH_MAX = 500
 /** In one pass so many pages of notes are looked at for what may be forgotten. The next pass goes on. */
@@ -69,7 +70,7 @@ async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Promise<b
 async function takeOver(deps: DeliveryDeps, expired: readonly ExpiredLease[]): Promise<void> {
   const settlements = await toSettlements(deps, expired, deps.now())
   deps.log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
-  const faults = await writeEach(settlements, (some) => settle(deps, some, null))
+  const faults = await writeGroupOrEach(settlements, (some) => settle(deps, some, null))
   for (const [i, err] of faults.entries()) {
     if (isUnavailable(err)) throw err
     const delivery_id = settlements[i]?.id

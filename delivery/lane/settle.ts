@@ -7,7 +7,6 @@ import {
   type Settlement,
   settleDeliveries,
 } from '../../db/deliveries/settle.ts'
-import { isUnavailable } from '../../db/failures.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { UNKNOWN_RESPONSE } from '../nextState.ts'
 
@@ -29,25 +28,6 @@ export async function settle(
   })
   count(deps, settlements, settled)
   await stopWaitingMail(deps, settled)
-}
-
-/**
- * Writes a group. If Postgres refuses it, writes one by one, so that one bad outcome does not block the others.
- * @returns for each the error that kept it from being written, or undefined
- */
-export async function writeEach<T>(
-  group: T[],
-  write: (some: T[]) => Promise<void>,
-): Promise<unknown[]> {
-  try {
-    await write(group)
-    return group.map(() => undefined)
-  } catch (err) {
-    if (isUnavailable(err) || group.length === 1) return group.map(() => err)
-    const faults: unknown[] = []
-    for (const one of group) faults.push(...(await writeEach([one], write)))
-    return faults
-  }
 }
 
 /** Settles what waits for addresses that were suppressed. The settlements are committed, so it does not throw. */

@@ -4,7 +4,8 @@ import { isUnavailable } from '../../db/failures.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
-import { settle, writeEach } from './settle.ts'
+import { writeGroupOrEach } from '../writeGroupOrEach.ts'
+import { settle } from './settle.ts'
 
 const GROUP_MAX = 500
 const SETTLE_TRIES = 5
@@ -31,7 +32,7 @@ export function createSureWriter<T extends { id: number }>(
   const writeGrouped = createBatcher(
     (group: T[]): Promise<unknown[]> => {
       for (const { id } of group) passPoint('settle', id)
-      return writeEach(group, write)
+      return writeGroupOrEach(group, write)
     },
     GROUP_MAX,
     { gather_ms: SETTLE_GATHER_MS },

@@ -1,17 +1,11 @@
 // Sends to one endpoint that this worker has: what is due, in order, some at a time, until nothing is or the endpoint has to rest.
 import type { Db } from '../../db/connect.ts'
-import {
-  type DueWebhookDelivery,
-  listDueDeliveries,
-  type TakenWebhook,
-} from '../../db/webhooks/lanes.ts'
+import type { DueWebhookDelivery, TakenWebhook } from '../../db/webhooks/lanes.ts'
 import type { SettledTry } from '../../db/webhooks/settle.ts'
 import { limits } from '../../rules/limits.ts'
 import { restsAfterFailures } from '../../rules/webhooks/outcome.ts'
-import type { QueuedBytes, ReadPace } from './queuedBytes.ts'
-
-/** How long what was read may wait to be begun: the endpoint may have been changed or deleted since. */
-const FRESH_MS = 1_000
+import type { QueuedBytes } from './queuedBytes.ts'
+import { createQueue, createReads } from './reads.ts'
 
 export interface EndpointDeps {
   db: Db
@@ -42,11 +36,11 @@ export async function serveEndpoint(
 ): Promise<boolean> {
   const hand = createHand(deps, webhook)
   const queue = createQueue(deps.queued)
+  const reads = createReads(deps, webhook, hand, queue)
   let place: (() => void) | null = firstPlace
-  let isRead = false
   try {
     for (;;) {
-      if (queue.dropOld()) isRead = false
+      if (queue.dropOld()) reads.forget()
       while (hand.room() > 0 && queue.length() > 0) {
         const taken = place ?? deps.takePlace(hand.isHealthy(), webhook.workspace_id)
         place = null
@@ -54,69 +48,16 @@ export async function serveEndpoint(
         const due = queue.shift()
         if (due) hand.begin(due, taken)
       }
-      const limit = deps.queued.limit(hand.isHealthy(), queue.pace())
-      const leftMin = Math.min(limit, limits.webhookUnderWayMax)
-      if (hand.mayGoOn() && !isRead && queue.length() < leftMin) {
-        const but = [...hand.ids(), ...queue.ids()]
-        const found = await listDueDeliveries(deps.db, webhook, { but, limit })
-        queue.push(found)
-        isRead = found.length < limit
-        if (found.length > 0) continue
-      }
-      if (!hand.isBusy()) return hand.isServed()
+      if (hand.mayGoOn()) reads.readAhead()
+      if (!hand.isBusy() && !reads.isUnderWay()) return hand.isServed()
       await hand.change()
-      if (queue.length() === 0) isRead = false
+      reads.throwFault()
     }
   } finally {
     place?.()
+    await reads.ended()
     queue.drop()
     await hand.empty()
-  }
-}
-
-/** What was read and is not begun, in order. */
-function createQueue(queued: QueuedBytes) {
-  let all: { due: DueWebhookDelivery; read: number }[] = []
-  let lastRead = { at: performance.now(), length: 0, count: 0 }
-  let begun = 0
-  const drop = () => {
-    for (const { due } of all) queued.add(-due.body.length)
-    all = []
-  }
-  return {
-    drop,
-    length: () => all.length,
-    ids: () => all.map(({ due }) => due.id),
-    pace: (): ReadPace => ({
-      fresh: Math.floor((begun * FRESH_MS) / 2 / Math.max(1, performance.now() - lastRead.at)),
-      length: lastRead.length,
-      last: lastRead.count,
-    }),
-    push(found: readonly DueWebhookDelivery[]) {
-      const read = performance.now()
-      let length = 0
-      for (const due of found) {
-        length += due.body.length
-        all.push({ due, read })
-      }
-      queued.add(length)
-      const { length: count } = found
-      lastRead = { at: read, length: Math.ceil(length / Math.max(1, count)), count }
-      begun = 0
-    },
-    shift() {
-      const due = all.shift()?.due
-      if (due) queued.add(-due.body.length)
-      begun += 1
-      return due
-    },
-    /** Forgets all of it when the first was read too long ago. @returns whether it was */
-    dropOld(): boolean {
-      const [first] = all
-      if (!first || performance.now() - first.read <= FRESH_MS) return false
-      drop()
-      return true
-    },
   }
 }
 
@@ -140,7 +81,12 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
   let { failures, is_proven } = webhook
   let isServed = false
   let isOver = false
+  let moves = 0
 
+  const moved = () => {
+    moves += 1
+    changed()
+  }
   const note = ({ state, is_gone }: SettledTry) => {
     const hasSucceeded = state === 'succeeded'
     failures = hasSucceeded ? 0 : failures + 1
@@ -151,7 +97,7 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
   const settle = (one: SettledTry) => {
     const written = () => {
       unsettled.delete(one.id)
-      if (open.size === 0) changed()
+      if (open.size === 0) moved()
     }
     const work = deps.settle(one).then(written, () => {
       // It is due still, and the worker that has the endpoint next tries it again.
@@ -179,12 +125,15 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
         open.delete(due.id)
         note(one)
         settle(one)
-        changed()
+        moved()
       })
       open.set(due.id, work)
     },
-    /** Resolves when a request has ended or, where none is open, a try is written. */
+    /** How often a request has ended or, where none was open, a try was written. */
+    moves: () => moves,
+    /** Resolves when one of both happens, and when `changed` is called. */
     change,
+    changed,
     async empty() {
       await Promise.allSettled(open.values())
       await Promise.allSettled(unsettled.values())

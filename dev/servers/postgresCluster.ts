@@ -74,7 +74,7 @@ export function clusterProblem(dataDir: string): string | undefined {
   }
   const version = readFileSync(versionFile, 'utf8').trim()
   if (version !== POSTGRES_MAJOR) {
-    return `${dataDir} was made by Postgres ${version || 'of no version'}, and the packages bring Postgres ${POSTGRES_MAJOR}: ${away}.`
+    return `${dataDir} was made by Postgres ${version || 'of no version'}, and this project runs on Postgres ${POSTGRES_MAJOR}: ${away}.`
   }
   if (existsSync(`${dataDir}.password`)) return undefined
   return `${dataDir} holds a cluster, but its password ${dataDir}.password is missing: put it back, or ${away}.`

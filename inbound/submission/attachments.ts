@@ -26,11 +26,9 @@ export function checkAttachments(message: Buffer, parts: readonly OtherPart[]): 
   })
 }
 
-/** What whoever signs a message makes anew each time (RFC 3156, RFC 8551). */
-const signature = /^application\/(pgp-signature|(x-)?pkcs7-signature)$/
-
 /**
- * The same for attachments with the same types, names and bytes in the same order, however these are encoded. Signatures do not count.
+ * The same for attachments with the same types, names and bytes in the same order, however these are encoded. Signatures, and what is
+ * signed or encrypted as one, do not count.
  * @returns hex; null: there is none
  */
 export async function digestAttachments(
@@ -39,8 +37,8 @@ export async function digestAttachments(
 ): Promise<string | null> {
   const read: unknown[] = []
   for (const part of parts) {
-    const { type, names, encoding } = part
-    if (signature.test(type)) continue
+    const { type, names, encoding, isSealed } = part
+    if (isSealed) continue
     const encoded = bytesOf(message, part)
     const bytes = await endingTurn(encoded, () => decodeTransfer(encoded, encoding))
     read.push([type, names, await endingTurn(bytes, () => hash('sha256', bytes))])

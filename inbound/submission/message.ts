@@ -2,9 +2,9 @@
 import { isUtf8 } from 'node:buffer'
 import { decodeWords } from 'postal-mime'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
-import type { NamedMessage } from '../../commands/emails/submitOnce.ts'
+import type { MessageKey } from '../../commands/emails/submitOnce.ts'
 import { fieldValue, headerBytes, readHeader, submittedHeader } from '../../mail/carried/header.ts'
-import { findTextParts, type TextPart } from '../../mail/carried/structure.ts'
+import { findParts, type TextPart } from '../../mail/carried/structure.ts'
 import { decodedLength, decodeTransfer, readText } from '../../mail/carried/transfer.ts'
 import type { Field } from '../../mail/dkim/canonical.ts'
 import { limits, MEBIBYTE } from '../../rules/limits.ts'
@@ -48,7 +48,7 @@ const removed =
   /^(bcc|x-dripline-options|return-path|sender|resent-.*|received-spf|authentication-results|arc-.*|dkim-signature|domainkey-signature|feedback-id)$/
 
 /** What a message says, without the key that was shown. */
-type ReadMessage = Omit<SubmitEmail, 'keyId'> & { named: NamedMessage | null }
+type ReadMessage = Omit<SubmitEmail, 'keyId'> & { key: MessageKey | null }
 
 /**
  * Reads a whole message; of a large one in steps, between which other work has its turn.
@@ -82,8 +82,10 @@ export async function readMessage(
     cc: listOf(bounded('cc')),
     replyTo: listOf(bounded('reply-to')),
   }
-  const named = new Set([...lists.to, ...lists.cc].map(({ address }) => address.toLowerCase()))
-  const { html, text, others } = await endingTurn(bytes, () => findTextParts(bytes))
+  const shownInHeader = new Set(
+    [...lists.to, ...lists.cc].map(({ address }) => address.toLowerCase()),
+  )
+  const { html, text, others } = await endingTurn(bytes, () => findParts(bytes))
   await endingTurn(bytes, () => checkAttachments(bytes, others))
   const bodies = await readBodies(bytes, { html, text })
   if (bodies.html === null && bodies.text === null && others.length === 0) {
@@ -97,12 +99,12 @@ export async function readMessage(
     cc: shownOf(lists.cc),
     replyTo: shownOf(lists.replyTo),
     recipients,
-    bcc: recipients.filter((address) => !named.has(address.toLowerCase())),
+    bcc: recipients.filter((address) => !shownInHeader.has(address.toLowerCase())),
     subject,
     ...bodies,
     headers: readBackHeaders(fields),
     ...read,
-    named:
+    key:
       idempotencyKey === null
         ? null
         : { idempotencyKey, attachmentsDigest: await digestAttachments(bytes, others) },

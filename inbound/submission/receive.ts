@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { SMTPServerDataStream } from 'smtp-server'
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
-import type { NamedMessage, submitOnce } from '../../commands/emails/submitOnce.ts'
+import type { MessageKey, submitOnce } from '../../commands/emails/submitOnce.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
@@ -18,7 +18,7 @@ export interface SubmissionReceiverDeps {
   submit: (
     reach: Reach,
     input: SubmitEmail,
-    named: NamedMessage | null,
+    messageKey: MessageKey | null,
   ) => ReturnType<typeof submitOnce>
   now: () => Date
   /** Where large messages stand while they come. */
@@ -52,8 +52,9 @@ export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverD
 
   const commit = async (keyNow: KeyNow, spooled: Spooled, recipients: string[]) => {
     const key = await keyNow()
-    const { named, ...input } = await readMessage(await spooled.read(), recipients, now())
-    const made = await submit(reachOf(key), { ...input, keyId: key.id }, named)
+    const read = await readMessage(await spooled.read(), recipients, now())
+    const { key: messageKey, ...input } = read
+    const made = await submit(reachOf(key), { ...input, keyId: key.id }, messageKey)
     if (isRefusal(made)) throw toReply(made)
     if ('fault' in made) throw keyReply(made.fault)
     return made.id

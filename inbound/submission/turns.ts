@@ -1,4 +1,4 @@
-// Reads a large message in steps, between which other work of the process has its turn.
+// Gives other work of the process its turn between the steps in which a large message is read.
 import { endSlice } from '../../mail/slices.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
 

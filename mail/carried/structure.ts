@@ -1,4 +1,4 @@
-// Finds the html and the text of a message that came whole, by their places in it.
+// Finds the parts of a message that came whole, by their places in it: its html, its text, and all others.
 import type { Field } from '../dkim/canonical.ts'
 import { fieldValue, readHeader } from './header.ts'
 
@@ -28,6 +28,8 @@ export interface TextPart extends Part {
 export interface OtherPart extends Part {
   /** In lower case; '' where its header cannot be read, which then belongs to the part. */
   type: string
+  /** Whether it is a signature, or what is signed or encrypted as one: whoever sends such a message again makes it anew. */
+  isSealed: boolean
   /** Its file name, in each form that its header has it, as it is written. */
   names: string[]
 }
@@ -41,8 +43,13 @@ interface Structure {
   isSigned: boolean
 }
 
+/** What holds a message that is signed or encrypted (RFC 3156, RFC 8551). */
+const SEALED = /^(multipart\/(signed|encrypted)|application\/(x-)?pkcs7-mime)$/
+/** Of what holds one, and of a signature beside what it signs: the bytes are new each time. */
+const SEALED_BYTES = /^application\/(pgp-signature|(x-)?pkcs7-(signature|mime))$/
+
 /** Finds the parts. A part whose header cannot be read, or that is one too many, counts as one of another kind. */
-export function findTextParts(message: Buffer): Structure {
+export function findParts(message: Buffer): Structure {
   const found: Structure = {
     html: null,
     text: null,
@@ -52,25 +59,24 @@ export function findTextParts(message: Buffer): Structure {
   let parts = 0
   const boundaries = { left: BOUNDARIES_MAX }
 
-  function walk(from: number, to: number, depth: number): void {
+  function walk(from: number, to: number, depth: number, isEncrypted: boolean): void {
     parts += 1
     const isTooMany = parts > PARTS_MAX || depth > DEPTH_MAX
     const header = isTooMany ? '' : readHeader(message.subarray(from, to))
     if (typeof header === 'string') {
-      found.others.push({ start: from, end: to, encoding: '', type: '', names: [] })
+      const unread = { encoding: '', type: '', names: [], isSealed: isEncrypted }
+      found.others.push({ start: from, end: to, ...unread })
       return
     }
     const { fields, bodyAt } = header
     const start = from + bodyAt
     const { type, parameters } = contentType(fields)
-    if (/^(multipart\/(signed|encrypted)|application\/(x-)?pkcs7-mime)$/.test(type)) {
-      found.isSigned = true
-    }
+    if (SEALED.test(type)) found.isSigned = true
     const boundary = parameters.get('boundary')
     if (type.startsWith('multipart/') && boundary) {
       for (const [first, last] of segments(message.subarray(0, to), boundary, start, boundaries)) {
         const isLast = parts >= PARTS_MAX
-        walk(first, isLast ? to : last, depth + 1)
+        walk(first, isLast ? to : last, depth + 1, isEncrypted || type === 'multipart/encrypted')
         if (isLast) break
       }
       return
@@ -79,7 +85,8 @@ export function findTextParts(message: Buffer): Structure {
     const kind = type === 'text/html' ? 'html' : type === 'text/plain' ? 'text' : null
     if (kind === null || isAttached(fields, parameters) || found[kind]) {
       const names = namesOf(fields, parameters)
-      found.others.push({ start, end: to, encoding, type, names })
+      const isSealed = isEncrypted || SEALED_BYTES.test(type)
+      found.others.push({ start, end: to, encoding, type, isSealed, names })
       return
     }
     found[kind] = {
@@ -91,7 +98,7 @@ export function findTextParts(message: Buffer): Structure {
     }
   }
 
-  walk(0, message.length, 0)
+  walk(0, message.length, 0, false)
   return found
 }
 

@@ -1,6 +1,6 @@
 // The html of a message that came whole, opened so that its links can be replaced. Every other byte stays.
 import { headerBytes, readHeader } from './header.ts'
-import { findTextParts, type TextPart } from './structure.ts'
+import { findParts, type TextPart } from './structure.ts'
 import { decodeTransfer, encodeTransfer } from './transfer.ts'
 
 interface TrackableHtml {
@@ -17,7 +17,7 @@ const likeAscii =
 
 /** @returns null when there is no html, somebody has signed it, or its character set is not known to keep ASCII as it is */
 export function openHtml(message: Buffer): TrackableHtml | null {
-  const { html: part, isSigned } = findTextParts(message)
+  const { html: part, isSigned } = findParts(message)
   if (part === null || isSigned) return null
   const encoded = message.subarray(part.start, part.end)
   const bytes = decodeTransfer(encoded, part.encoding)

@@ -18,6 +18,8 @@ export type MxHosts =
   | { kind: 'no_server'; error: string }
   /** The domain's records name no usable host, or this server. */
   | { kind: 'no_host'; error: string }
+  /** It was not found, by a resolver that finds nothing else either (doubtedResolver.ts). */
+  | { kind: 'doubted'; error: string }
   /** The DNS did not answer. */
   | { kind: 'unanswered'; error: string }
 
@@ -118,6 +120,7 @@ async function lookUpAddresses(dns: Dns, host: string): Promise<DnsAnswer<string
 
 const NULL_MX = '556 5.1.10 the domain of the recipient takes no mail (null MX)'
 const UNKNOWN_DOMAIN = '512 5.1.2 the domain of the recipient cannot be found'
+const DOUBTED_RESOLVER = '451 4.4.3 the DNS finds neither the domain of the recipient nor others'
 
 /** The final rejection for a null MX (RFC 7505 section 4.2), as if the server had refused RCPT. */
 export function nullMxRejection(): Rejection {
@@ -131,6 +134,15 @@ export function nullMxRejection(): Rejection {
 export function unknownDomainRejection(error: string): Rejection {
   const reply = `${UNKNOWN_DOMAIN} (${error}); asked again in 30 minutes`
   return { kind: 'rejected', phase: 'connect', code: 512, enhanced: '5.1.2', reply }
+}
+
+/**
+ * The rejection for a domain that a doubted resolver does not find: it is looked up as often as an unknown domain, and no such look is one of
+ * the two by which a domain counts as nonexistent.
+ */
+export function doubtedResolverRejection(error: string): Rejection {
+  const reply = `${DOUBTED_RESOLVER} (${error}); asked again in 30 minutes`
+  return { kind: 'rejected', phase: 'connect', code: 451, enhanced: '4.4.3', reply }
 }
 
 /** True for a reply of `unknownDomainRejection`, in an outcome or in a stored response. */

@@ -4,7 +4,9 @@ import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { addressDomain } from '../../rules/addresses.ts'
 import { connectionsTo } from '../../rules/mail/providers.ts'
+import type { Believed } from '../dns/doubtedResolver.ts'
 import {
+  doubtedResolverRejection,
   findHostAddresses,
   findMxHosts,
   type MxHosts,
@@ -34,6 +36,8 @@ interface MxTimeouts extends SmtpTimeouts {
 export interface MxOptions {
   /** With a cache (mail/dns/cache.ts), because it is asked for every message. */
   dns: Dns
+  /** Asked whether a domain that is not found is missing, or the resolver is doubted; absent: it is missing. */
+  believed?: Believed
   /** This service's name in EHLO. An MX of this name is this service. */
   ehloName: string
   /** 25, except in tests. */
@@ -84,9 +88,10 @@ const WAIT_MS = 30_000
 /** Short, because many destinations get only one message. */
 const IDLE_MS = 5_000
 const FORGET_MS = 15 * 60_000
+const FORGET_SOON_MS = 60_000
+/** Beyond so many destinations, of some 8 KB each, those that are unused are dropped soon: a list of companies may have a hundred thousand. */
+const MANY = 2_000
 const SWEEP_MS = 60_000
-/** Beyond so many destinations, of some 8 KB each, those that were unused for `SWEEP_MS` are dropped: a list of companies may have a hundred thousand. */
-const KEPT_MAX = 2_000
 const CLOSED_MS = 1_000
 
 /** Weak TLS is allowed, because the alternative is no encryption. */
@@ -94,10 +99,12 @@ const lenientTls: ConnectionOptions = { minVersion: 'TLSv1', ciphers: 'DEFAULT@S
 
 /**
  * Makes the transport of direct delivery (RFC 5321 section 5.1). Domains at the same provider, or with the same
- * addresses, share a destination, which has its connections and its pace. A destination that is unused for 15 minutes, or where there are very many for one, is dropped. Call `close` before the process ends.
+ * addresses, share a destination, which has its connections and its pace. A destination that is unused for 15 minutes is dropped; where
+ * there are over 2,000, after a minute. Call `close` before the process ends.
  */
 export function createMxTransport(options: MxOptions): MxTransport {
   const { dns, allowPrivate = false, random = Math.random } = options
+  const believed: Believed = options.believed ?? (async (found) => found)
   const now = options.now ?? (() => performance.now())
   const timeouts = {
     ...defaultTimeouts,
@@ -147,7 +154,7 @@ export function createMxTransport(options: MxOptions): MxTransport {
 
   function sweep(): void {
     sweptAt = now()
-    const unused_ms = destinations.size > KEPT_MAX ? SWEEP_MS : FORGET_MS
+    const unused_ms = destinations.size > MANY ? FORGET_SOON_MS : FORGET_MS
     for (const [key, destination] of destinations) {
       if (!destination.forgettable(unused_ms)) continue
       destinations.delete(key)
@@ -159,7 +166,8 @@ export function createMxTransport(options: MxOptions): MxTransport {
     async send(envelope, message, beforeDot, trace) {
       try {
         const domain = addressDomain(envelope.to).toLowerCase()
-        const found = await findMxHosts(dns, domain, { ownNames, random })
+        const looked = await findMxHosts(dns, domain, { ownNames, random })
+        const found = await believed(looked, domain, addressDomain(envelope.from))
         if (trace) trace.domainExists = existsBy(found)
         if (found.kind !== 'hosts') return outcomeOf(found)
         const { key, own, isFound } = await keys.find(domain, found)
@@ -183,9 +191,9 @@ export function createMxTransport(options: MxOptions): MxTransport {
   }
 }
 
-/** Whether the DNS knows the domain; null: it did not answer. */
+/** Whether the DNS knows the domain; null: it did not answer, or is doubted. */
 function existsBy({ kind }: MxHosts): boolean | null {
-  return kind === 'unanswered' ? null : kind !== 'unknown_domain'
+  return kind === 'unanswered' || kind === 'doubted' ? null : kind !== 'unknown_domain'
 }
 
 function outcomeOf(found: Exclude<MxHosts, { kind: 'hosts' }>): Outcome {
@@ -195,6 +203,8 @@ function outcomeOf(found: Exclude<MxHosts, { kind: 'hosts' }>): Outcome {
     case 'unknown_domain':
     case 'no_server':
       return unknownDomainRejection(found.error)
+    case 'doubted':
+      return doubtedResolverRejection(found.error)
     case 'no_host':
       return failedToConnect(`the domain of the recipient: ${found.error}`)
     case 'unanswered':

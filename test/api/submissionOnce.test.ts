@@ -98,3 +98,33 @@ test('a signature that its sender makes anew each time is no other message', asy
   }
   expect(idOf(await signed('second'))).toBe(idOf(await signed('first')))
 })
+
+test.each([
+  'application/pkcs7-mime; smime-type=signed-data; name="smime.p7m"',
+  'application/x-pkcs7-mime; smime-type=enveloped-data; name="smime.p7m"',
+])('a message within a signature or a cipher is no other message: %s', async (type) => {
+  const key = options()
+  const sealed = (content: string) =>
+    send({ ...key, 'Content-Type': type }, undefined, Buffer.from(content).toString('base64'))
+  expect(idOf(await sealed('second'))).toBe(idOf(await sealed('first')))
+})
+
+test('what is encrypted by PGP is no other message, and a file beside it is', async () => {
+  const key = options()
+  const encrypted = (cipher: string, file: string) => {
+    const [outer, inner] = [`part${++boundaries}`, `part${++boundaries}`]
+    const body = [
+      `--${outer}`,
+      `Content-Type: multipart/encrypted; boundary=${inner}; protocol="application/pgp-encrypted"`,
+      '',
+      ...[`--${inner}`, 'Content-Type: application/pgp-encrypted', '', 'Version: 1'],
+      ...[`--${inner}`, 'Content-Type: application/octet-stream', '', cipher, `--${inner}--`],
+      ...[`--${outer}`, 'Content-Type: application/pdf', '', file, `--${outer}--`],
+    ]
+    const type = { 'Content-Type': `multipart/mixed; boundary=${outer}` }
+    return send({ ...key, ...type }, undefined, body.join('\r\n'))
+  }
+  const first = idOf(await encrypted('first', 'Invoice 7'))
+  expect(idOf(await encrypted('second', 'Invoice 7'))).toBe(first)
+  expect(await encrypted('first', 'Invoice 8')).toMatch(/^550 5\.6\.0 idempotency_key_reused: /)
+})

@@ -3,11 +3,15 @@
 // Long because each way in which they come meets the same contacts and clock.
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
-import { tellContacts, tellLockedContact } from '../../commands/events/tellContacts.ts'
+import {
+  putOffContact,
+  tellContacts,
+  tellLockedContact,
+} from '../../commands/events/tellContacts.ts'
 import { takeReport } from '../../commands/reports/take.ts'
 import { recordTracking } from '../../commands/tracking/record.ts'
 import { transact } from '../../commands/transact.ts'
-import { lockContactByEmail } from '../../db/contacts/writes.ts'
+import { lockContactByEmail, waitBriefly } from '../../db/contacts/writes.ts'
 import { insertMailEvent, type MailEventFacts } from '../../db/deliveries/mailEvents.ts'
 import { findTrackedDelivery } from '../../db/tracking/reads.ts'
 import { classifyReply } from '../../rules/mail/bounceRules.ts'
@@ -217,7 +221,7 @@ const decide = (
     await before()
   })
 
-test('a segment decides by an event that stands behind many of its name', async () => {
+test('a segment decides by an event behind 145: a first commit records 100, the next one decides', async () => {
   const { to, deliveryId } = await mailed()
   for (let n = 0; n < 145; n++) await write(deliveryId, 'opened')
   await decide(to, async () => undefined, 'some')
@@ -237,6 +241,63 @@ test('a segment waits for a reader who puts off at that moment what it decides b
   })
   await deciding
   expect(await heard(to)).toEqual(['email.opened'])
+})
+
+test('a segment that cannot have an event because somebody holds it is tried again, also after a deadlock', async () => {
+  const { to, deliveryId } = await mailed()
+  await write(deliveryId, 'opened')
+  let deciding: Promise<unknown> = Promise.resolve()
+  await transact(deps, async ({ db: trx }) => {
+    await sql`update outbox set attempts = attempts + 1 where kind = 'mail_event'`.execute(trx)
+    const briefly = transact(deps, async (inTrx) => {
+      await waitBriefly(inTrx.db)
+      const { id } = await contact(to)
+      return tellLockedContact(inTrx, workspaceId, id, ['email.opened'])
+    })
+    await expect(briefly).rejects.toMatchObject({ code: '55P03' })
+    deciding = decide(to)
+    await untilWaiting(db, 1)
+    await lockContactByEmail(trx, workspaceId, to)
+  })
+  await deciding
+  expect(await heard(to)).toEqual(['email.opened'])
+})
+
+test('events that are put off wait for none that is recorded at that moment', async () => {
+  const { to, deliveryId } = await mailed()
+  await write(deliveryId, 'opened')
+  await write(deliveryId, 'clicked')
+  const { id } = await contact(to)
+  const until = new Date(time + 30_000)
+  await transact(deps, async ({ db: trx }) => {
+    const name = sql`payload->>'name'`
+    await sql`select from outbox where ${name} = 'opened' for update`.execute(trx)
+    await putOffContact(deps, workspaceId, id, until)
+  })
+  const rows = await db.selectFrom('outbox').select('due_at').orderBy('id').execute()
+  expect(rows).toEqual([{ due_at: new Date(time) }, { due_at: until }])
+})
+
+test('an event that cannot be recorded keeps none of another name', async () => {
+  const { to, deliveryId } = await mailed()
+  await sql`
+    create function refuse() returns trigger language plpgsql as $$
+    begin
+      if new.event_name = 'email.clicked' then raise exception 'refused'; end if;
+      return new;
+    end $$;
+    create trigger refuse before insert on automation_events for each row execute function refuse();
+  `.execute(db)
+  await write(deliveryId, 'clicked')
+  await write(deliveryId, 'opened')
+  const { id } = await contact(to)
+  const names = ['email.clicked', 'email.opened']
+  const told = await transact(deps, (inTrx) => tellLockedContact(inTrx, workspaceId, id, names))
+  await sql`drop trigger refuse on automation_events; drop function refuse()`.execute(db)
+  expect(told).toBe('none')
+  expect(await heard(to)).toEqual(['email.opened'])
+  await tellAll(deps)
+  expect(await heard(to)).toEqual(['email.opened', 'email.clicked'])
 })
 
 test('concurrent segments and a pump record each event once', async () => {

@@ -8,7 +8,8 @@ import type { Trx } from '../../db/connect.ts'
 import { extendLeases } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { type Settlement, settleDeliveries } from '../../db/deliveries/settle.ts'
-import { settle as settleGroup, writeEach } from '../../delivery/lane/settle.ts'
+import { settle as settleGroup } from '../../delivery/lane/settle.ts'
+import { writeGroupOrEach } from '../../delivery/writeGroupOrEach.ts'
 import { underWayStates } from '../../rules/states.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { claimInTrx } from '../setup/claims.ts'
@@ -114,7 +115,7 @@ test('an outcome that Postgres refuses does not stop the others', async () => {
   const mails = [await claimed(), await claimed(), await claimed()]
   for (const { id } of mails) await mark(id)
   const group = mails.map(({ id }, i) => end(id, i === 1 ? { response: 'a\u0000b' } : {}))
-  const faults = await writeEach(group, (some) => settleGroup(deps, some, LEASE))
+  const faults = await writeGroupOrEach(group, (some) => settleGroup(deps, some, LEASE))
   expect(faults.map((fault) => fault === undefined)).toEqual([true, false, true])
   expect(await Promise.all(mails.map(({ id }) => stateOf(id)))).toEqual([
     'delivered',

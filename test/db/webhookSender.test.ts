@@ -14,6 +14,8 @@ import { createTestApi } from '../setup/api.ts'
 import { fencesOf } from '../setup/docs.ts'
 import { eventually } from '../setup/eventually.ts'
 import { type CameRequest, createHttpServer, json } from '../setup/httpServer.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
+import { openSession } from '../setup/session.ts'
 import { deliveriesOf, hasten, startTestSender, webhookDeps } from '../setup/webhookSender.ts'
 
 const api = await createTestApi({ env: { ALLOW_PRIVATE_WEBHOOKS: 'true' } })
@@ -432,6 +434,26 @@ describe('many deliveries', () => {
     const order = began().slice(0, 30)
     // Requests on several connections may arrive a little out of order.
     for (const [at, n] of order.entries()) expect(Math.abs(n - 1 - at)).toBeLessThan(8)
+  })
+
+  it('that were read are sent while the next ones are read', async () => {
+    const held: ServerResponse[] = []
+    const { id, path } = await makeWebhook()
+    server.answer(path, json(200, {}), (res) => held.push(res))
+    await tell(id, 40)
+    startTestSender(api)
+    await eventually(() => expect(held).toHaveLength(8))
+    // To read a body is to read its event.
+    const reader = await openSession(api.url)
+    await reader.run('begin; lock table webhook_events in access exclusive mode')
+    const answer = (res: ServerResponse) => res.writeHead(200).end()
+    server.answer(path, answer)
+    held.forEach(answer)
+    await untilWaiting(db, 1)
+    // The first one, alone, and the sixteen that such an endpoint is read at once.
+    await eventually(() => expect(server.came(path).length).toBeGreaterThanOrEqual(17))
+    await reader.run('commit')
+    await eventually(() => expect(server.came(path)).toHaveLength(40))
   })
 
   it('of an endpoint that fails are tried less and less often, and go on when it is back', async () => {

@@ -14,8 +14,12 @@ import { startFaultServer } from '../unit/mail/faultServer.ts'
 const database = await createTestDatabase()
 const DAY_MS = 24 * 3_600_000
 
-async function startService() {
-  const nameServer = await startNameServer({ 'acme.test': '@ A 127.0.0.3' })
+/** @param ofSender records of the sending domain; null: the name server answers nothing for it */
+async function startService(ofSender: string | null = 'bounces MX 10 mx') {
+  const nameServer = await startNameServer({
+    'acme.test': '@ A 127.0.0.3',
+    'sender.test': ofSender,
+  })
   onTestFinished(nameServer.close)
   const port = await randomPort()
   const server = await startFaultServer(undefined, port, '127.0.0.3')
@@ -80,37 +84,46 @@ test('only a domain that is unknown for a day suppresses, for thirty days; one t
   expect(unknown.sort()).toEqual(['gone.acme.test', 'new.acme.test', 'young.acme.test'])
 })
 
-test('while the name server knows nobody, nobody is suppressed', async () => {
+test('where no server of a domain was met, all mail for missing ones ends, and suppresses nobody', async () => {
   const { db, send } = await startService()
-  await knownSince(db, 25, ['gone.acme.test', 'lost.acme.test'])
-  const dead = ['ada@gone.acme.test', 'ada@lost.acme.test']
+  const domains = ['gone.acme.test', 'lost.acme.test', 'typo.acme.test']
+  await knownSince(db, 25, domains)
+  const dead = domains.map((domain) => `ada@${domain}`)
   await send(dead)
   for (const state of ['deferred', 'bounced']) {
     await eventually(async () => {
       const states = await statesOf(db)
-      expect(dead.map((to) => states[to])).toEqual([state, state])
+      expect(dead.map((to) => states[to])).toEqual(dead.map(() => state))
     })
     await hasten(db)
   }
   expect(await db.selectFrom('suppressions').selectAll().execute()).toEqual([])
 })
 
-test('a name server that finds nobody ends no mail: it is looked up until another domain is found', async () => {
-  const { db, send } = await startService()
-  const unknown = ['ada@one.acme.test', 'ada@two.acme.test', 'ada@three.acme.test']
-  await send(unknown)
-  for (const attempt of [1, 2]) {
+test('a name server that does not find the sending domain ends no mail until it does', async () => {
+  const { db, send, nameServer } = await startService(null)
+  const list = () =>
+    db.selectFrom('deliveries').select(['state', 'attempt', 'last_response']).execute()
+  await send(['ada@one.acme.test'])
+  for (const attempt of [1, 2, 3]) {
     await eventually(async () => {
-      const rows = await db.selectFrom('deliveries').select(['state', 'attempt']).execute()
-      expect(rows).toEqual(unknown.map(() => ({ state: 'deferred', attempt })))
+      expect(await list()).toMatchObject([{ state: 'deferred', attempt }])
     })
-    if (attempt === 1) await hasten(db)
+    if (attempt < 3) await hasten(db)
   }
-  await send(['ada@acme.test'])
-  await eventually(async () => expect((await statesOf(db))['ada@acme.test']).toBe('delivered'))
-  await hasten(db)
+  expect((await list())[0]?.last_response).toMatch(/^451 4\.4\.3 .*again in 30 minutes$/)
+
+  await nameServer.change('sender.test', 'bounces MX 10 mx')
   await eventually(async () => {
-    const states = await statesOf(db)
-    expect(unknown.map((to) => states[to])).toEqual(['bounced', 'bounced', 'bounced'])
+    await hasten(db)
+    expect(await statesOf(db)).toEqual({ 'ada@one.acme.test': 'bounced' })
   })
+  const { rows } = await sql<{ response: string }>`
+    select response from delivery_attempts order by attempt desc limit 3`.execute(db)
+  const codes = rows.map(({ response }) => response.slice(0, 3))
+  expect(codes, 'a look under doubt is none of the two that end a mail').toEqual([
+    '512',
+    '512',
+    '451',
+  ])
 })

@@ -18,6 +18,7 @@ test('mail goes to its domain, to the second host if need be; a null MX bounces;
       first A 127.0.0.2
       second A 127.0.0.3
       null MX 0 .`,
+    'sender.test': 'bounces MX 10 mx',
   })
   onTestFinished(nameServer.close)
   const port = await randomPort()

@@ -71,7 +71,7 @@ const failures: [name: string, env: () => Record<string, string>, said: RegExp][
       writeFileSync(join(folder, 'postgres', 'PG_VERSION'), '16\n')
       return { DRIPLINE_DATA: folder, TEMPORAL_CLI_PATH: inject('temporalCli') }
     },
-    /^\S+ was made by Postgres 16, and the packages bring Postgres 18: move it away/,
+    /^\S+ was made by Postgres 16, and this project runs on Postgres 18: move it away/,
   ],
 ]
 

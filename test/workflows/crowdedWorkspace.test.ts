@@ -1,13 +1,17 @@
 // What one workspace has somebody hold, or has to do by hundreds, keeps no execution of another workspace from going on.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eraseContact } from '../../commands/contacts/erase.ts'
 import { taskQueues, workflowTypes } from '../../rules/wire.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
+import { addressMacOf } from '../setup/addressMac.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent, recordEvent } from '../setup/flows.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { untilWaiting } from '../setup/lockWaits.ts'
+import { TEST_SECRET_KEY } from '../setup/processes.ts'
 import { insertAudience, insertScheduled, memberEmail } from '../setup/schedules.ts'
 import { uniqueName } from '../setup/unique.ts'
 
@@ -52,7 +56,7 @@ async function whileHeld(statement: string, parameters: unknown[], work: () => P
   }
 }
 
-test('ten contacts who are held, with many executions each', async () => {
+test('twelve contacts who are held take half of the connections, and others go on', async () => {
   const eventName = uniqueName('event')
   await insertFlow(db, engine, ends(eventName))
   const crowd = Array.from({ length: 12 }, newContact)
@@ -96,7 +100,60 @@ test('many schedules whose first member is held', async () => {
   )
 }, 180_000)
 
-test('hundreds of jobs whose pages take long', async () => {
+/** The job that erases a contact, as after its first page: it waits for no transaction that is open. @returns its id */
+async function eraseSomebody(): Promise<string> {
+  const email = newContact()
+  await recordEvent(db, engine.workspaceId, { eventName: uniqueName('event'), email })
+  const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
+  const addressMac = await addressMacOf(db)
+  const deps = { db, newId, now, wake: () => undefined, secrets, addressMac }
+  const id = await eraseContact(deps, engine.workspaceId, { email })
+  if (typeof id !== 'string') throw new Error('there is no such contact')
+  const input = sql`input || '{"waits_for": []}'`
+  await sql`update jobs set input = ${input} where id = ${id}`.execute(db)
+  return id
+}
+
+test.each([2, 12])(
+  'behind %i schedules whose first member is held another one and an erasure come to their turn',
+  async (count) => {
+    const [held, free] = [newContact(), newContact()]
+    await engine.post(uniqueName('event'), held)
+    const audienceOf = async (email: string) => {
+      const audience_id = await insertAudience(db, engine, 1)
+      const member = db.updateTable('audience_contacts').set({ email })
+      await member.where('audience_id', '=', audience_id).execute()
+      return audience_id
+    }
+    const schedule = async (email: string) => {
+      const data = { at: Date.now() + 1_000, audience_id: await audienceOf(email) }
+      return insertScheduled(db, engine, data, now)
+    }
+    const jobId = await eraseSomebody()
+    await whileHeld('select from contacts where email = $1 for update', [held], async () => {
+      for (let n = 0; n < count; n++) await schedule(held)
+      engine.wake()
+      await untilWaiting(db, 2)
+      const workflowId = await schedule(free)
+      engine.wake()
+      const args = [{ jobId, workspaceId: engine.workspaceId }]
+      const run = { workflowId: jobId, taskQueue: taskQueues.executions, args }
+      await engine.client.workflow.start(workflowTypes.runJob, run)
+      const started = db.selectFrom('executions').select('id')
+      await eventually(
+        async () => {
+          const job = db.selectFrom('jobs').select('status').where('id', '=', jobId)
+          expect(await job.execute()).toEqual([{ status: 'completed' }])
+          expect(await started.where('workflow_id', '=', workflowId).execute()).toHaveLength(1)
+        },
+        { deadline_ms: 30_000 },
+      )
+    })
+  },
+  180_000,
+)
+
+test('150 jobs whose rows are held have two connections', async () => {
   const ids = Array.from({ length: 150 }, () => newId('job'))
   // A page of such a kind is refused as soon as its row is free.
   await sql`insert into jobs (id, workspace_id, kind, status, input, created_at, updated_at)

@@ -70,7 +70,7 @@ const waitFor = (more: object): [string, Record<string, unknown>] => [
   { event_name: 'email.clicked', filter: wanted, ...more },
 ]
 
-test('a wait for an event', async () => {
+test('a wait is ended by a click behind 230 others', async () => {
   const { id } = await engine.run(journey(waitFor({ timeout: 'PT1H' }), ['received', 'timeout']))
   for (const segment of [0, 1]) await engine.runSegment({ executionId: id, segment })
   await click(id)
@@ -78,7 +78,7 @@ test('a wait for an event', async () => {
   expect(end).toMatchObject({ step: 'to_received' })
 })
 
-test('a wait that looks back', async () => {
+test('a wait that looks back finds it', async () => {
   const waits = waitFor({ timeout: 'PT1H', lookback_ms: 3_600_000 })
   const { id } = await engine.run(journey(waits, ['received', 'timeout']))
   await engine.runSegment({ executionId: id, segment: 0 })
@@ -87,7 +87,7 @@ test('a wait that looks back', async () => {
   expect(end).toMatchObject({ step: 'to_received' })
 })
 
-test('a condition that counts them', async () => {
+test('a condition counts all of them', async () => {
   const value = BEFORE + 1
   const counts = { type: 'event_count', event_name: 'email.clicked', operator: 'gte', value }
   const asks = journey(['condition', { condition: counts }], ['true', 'false'])
@@ -98,7 +98,7 @@ test('a condition that counts them', async () => {
   expect(end).toMatchObject({ step: 'to_true' })
 })
 
-test('a goal that is reached by one', async () => {
+test('a goal is reached by the last', async () => {
   const reached = {
     clicked: ['goal', { event_name: 'email.clicked' }],
     won: ['exit', { outcome: 'won' }],

@@ -37,7 +37,7 @@ export const codes: readonly BounceRule[] = [
   { enhanced: /^\d\.(3\.4|2\.3)$/, bounce: tooLarge },
   // 450 4.2.0: something about the mailbox
   { enhanced: /^\d\.2\.\d+$/, code: /^4/, bounce: mailboxBusy },
-  { enhanced: /^\d\.2\.\d+$/, code: /^5/, bounce: mailboxRefuses },
+  { enhanced: /^5\.2\.\d+$/, code: /^5/, bounce: mailboxRefuses },
   // 554 4.4.7, 550 5.4.7: the time of the mail was over
   { enhanced: /^\d\.4\.7$/, bounce: expired },
   // 550 5.7.1 (of a relay, to MAIL or RCPT: it does not take mail from us)

@@ -1,52 +1,9 @@
 // The next state of a delivery for each outcome of an attempt.
 import { expect, test } from 'vitest'
-import { refusalOf, toSettlement, UNKNOWN_RESPONSE } from '../../../delivery/nextState.ts'
-import { unknownDomainRejection } from '../../../mail/dns/mxHosts.ts'
+import { refusalOf, UNKNOWN_RESPONSE } from '../../../delivery/nextState.ts'
 import type { Outcome } from '../../../mail/transport.ts'
 import { deliveryTransitions } from '../../../rules/states.ts'
-
-const NOW = Date.UTC(2026, 0, 2)
-const HOUR_MS = 3_600_000
-
-function settle(
-  outcome: Outcome,
-  over: {
-    attempt?: number
-    resent?: number
-    expired?: boolean
-    resendUnknown?: boolean
-    lastResponse?: string
-    was?: 'queued' | 'deferred'
-    ofRelay?: boolean
-    isDomainGone?: boolean
-  } = {},
-) {
-  return toSettlement(outcome, {
-    delivery: {
-      id: 7,
-      attempt: over.attempt ?? 1,
-      resent: over.resent ?? 0,
-      last_response: over.lastResponse ?? null,
-      was: over.was ?? 'queued',
-      expires_at: new Date(NOW + (over.expired ? -1 : 24 * HOUR_MS)),
-    },
-    acceptedAt: NOW - 250,
-    now: NOW,
-    reportingMta: 'mail.test',
-    resendUnknown: over.resendUnknown ?? true,
-    random: 0.5,
-    ofRelay: over.ofRelay ?? false,
-    isDomainGone: over.isDomainGone ?? false,
-  })
-}
-
-const refused = (code: number, enhanced: string | null, reply: string): Outcome => ({
-  kind: 'rejected',
-  phase: 'rcpt',
-  code,
-  enhanced,
-  reply,
-})
+import { NOW, refused, settle } from './settle.ts'
 
 test('2xx after the dot is delivered, with the fields of the contract', () => {
   expect(settle({ kind: 'delivered', reply: '250 2.0.0 Ok' })).toEqual({
@@ -77,28 +34,6 @@ test('a permanent refusal bounces and suppresses', () => {
     suppress: 'for_good',
     event: { status: 'bounced', data: { type: 'Permanent', subtype: 'NoEmail' } },
   })
-})
-
-test('a domain that is not found is looked up again half an hour later, and bounces if it is not found again', () => {
-  const first = settle(unknownDomainRejection('NXDOMAIN'))
-  expect(first).toMatchObject({ state: 'deferred', event: null })
-  expect((first?.nextAt?.getTime() ?? 0) - NOW).toBeGreaterThanOrEqual(30 * 60_000)
-  const second = settle(unknownDomainRejection('NXDOMAIN'), { lastResponse: first?.response ?? '' })
-  expect(second).toMatchObject({
-    state: 'bounced',
-    suppress: 'no',
-    event: { data: { type: 'Permanent', subtype: 'General' } },
-  })
-})
-
-test('a domain that is not found since a day suppresses for a month, once that is confirmed', () => {
-  const unknown = unknownDomainRejection('NXDOMAIN')
-  const first = settle(unknown, { isDomainGone: true })
-  expect(first).toMatchObject({ state: 'deferred', suppress: 'no' })
-  const last = { lastResponse: first?.response ?? '', isDomainGone: true }
-  expect(settle(unknown, last)).toMatchObject({ state: 'bounced', suppress: 'for_a_month' })
-  const full = refused(552, '5.2.2', '552 5.2.2 mailbox full')
-  expect(settle(full, last)?.suppress, 'said by a server').not.toBe('for_a_month')
 })
 
 test('a 4xx is deferred without an event', () => {

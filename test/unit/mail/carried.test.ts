@@ -5,7 +5,7 @@ import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { fieldValue, headerBytes, readHeader } from '../../../mail/carried/header.ts'
 import { octetsOf } from '../../../mail/carried/sign.ts'
-import { findTextParts } from '../../../mail/carried/structure.ts'
+import { findParts } from '../../../mail/carried/structure.ts'
 import { openHtml } from '../../../mail/carried/trackable.ts'
 import { decodedLength, decodeTransfer, readText } from '../../../mail/carried/transfer.ts'
 import { cpuOf, expectLinear } from '../../setup/growth.ts'
@@ -13,7 +13,7 @@ import { cpuOf, expectLinear } from '../../setup/growth.ts'
 const crlf = (text: string) => Buffer.from(text.replaceAll('\n', '\r\n'), 'latin1')
 
 function htmlOf(message: Buffer): string | null {
-  const { html } = findTextParts(message)
+  const { html } = findParts(message)
   if (!html) return null
   return readText(
     decodeTransfer(message.subarray(html.start, html.end), html.encoding),
@@ -22,7 +22,7 @@ function htmlOf(message: Buffer): string | null {
 }
 
 const othersOf = (message: Buffer) =>
-  findTextParts(message).others.map(({ type, names, start, end, encoding }) => [
+  findParts(message).others.map(({ type, names, start, end, encoding }) => [
     type,
     names,
     decodedLength(message.subarray(start, end), encoding),
@@ -96,7 +96,7 @@ Content-Type: text/html; charset=iso-8859-1
 Content-Type: text/plain; name=notes.txt
 
 notes`)
-    const { text } = findTextParts(message)
+    const { text } = findParts(message)
     expect(message.toString('latin1', text?.start, text?.end)).toBe('one')
     expect(htmlOf(message)).toBe('<p>ü</p>')
     expect(othersOf(message)).toEqual([['text/plain', ['notes.txt'], 5]])
@@ -104,15 +104,15 @@ notes`)
 
   test('nesting and counts without end are left alone', () => {
     const part = 'Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n'
-    expect(findTextParts(Buffer.from(part.repeat(10_000))).html).toBeNull()
+    expect(findParts(Buffer.from(part.repeat(10_000))).html).toBeNull()
     const many = Buffer.from(
       `Content-Type: multipart/mixed; boundary=x\r\n\r\n${'--x\r\n\r\n\r\n'.repeat(100_000)}`,
     )
-    expect(findTextParts(many).others.length).toBeGreaterThan(400)
-    expect(findTextParts(many).others.length).toBeLessThan(600)
+    expect(findParts(many).others.length).toBeGreaterThan(400)
+    expect(findParts(many).others.length).toBeLessThan(600)
     const hidden = `${'--x\r\n'.repeat(100_000)}Content-Type: text/html\r\n\r\n<p>\r\n--x--`
     const empty = Buffer.from(`Content-Type: multipart/mixed; boundary=x\r\n\r\n${hidden}`)
-    expect(findTextParts(empty)).toMatchObject({ html: null, others: [{ type: '' }] })
+    expect(findParts(empty)).toMatchObject({ html: null, others: [{ type: '' }] })
   })
 
   test('a boundary is looked for within its part alone', async () => {
@@ -126,8 +126,8 @@ notes`)
         tail,
       ])
     const [few, many] = [messageWith(1), messageWith(400)]
-    const least = await cpuOf(() => findTextParts(few))
-    const most = await cpuOf(() => findTextParts(many))
+    const least = await cpuOf(() => findParts(few))
+    const most = await cpuOf(() => findParts(many))
     expect(most / Math.max(least, 20)).toBeLessThan(20)
   })
 
@@ -171,8 +171,8 @@ after
       expect(opened?.html).toBe('<p>é =</p>')
       const made = opened?.withHtml('<p>à =</p>') ?? Buffer.alloc(0)
       expect(htmlOf(made)).toBe('<p>à =</p>')
-      const { html } = findTextParts(message)
-      const after = findTextParts(made).html
+      const { html } = findParts(message)
+      const after = findParts(made).html
       expect(made.subarray(0, after?.start)).toEqual(message.subarray(0, html?.start))
       expect(made.subarray(after?.end)).toEqual(message.subarray(html?.end))
       expect(opened?.withHtml(opened.html)).toEqual(message)
@@ -184,7 +184,7 @@ after
     const long = `<p>${'x'.repeat(2_000)}</p>`
     const made = opened?.withHtml(long) ?? Buffer.alloc(0)
     expect(htmlOf(made)).toBe(long)
-    expect(findTextParts(made).html?.encoding).toBe('quoted-printable')
+    expect(findParts(made).html?.encoding).toBe('quoted-printable')
     expect(
       Math.max(
         ...made
@@ -220,7 +220,7 @@ describe('boundaries', () => {
   }
 
   test('are found in a time that grows with the message alone', () =>
-    expectLinear((share) => findTextParts(nested((n) => `${n}${'a'.repeat(890)}`, 8_000 * share))))
+    expectLinear((share) => findParts(nested((n) => `${n}${'a'.repeat(890)}`, 8_000 * share))))
 })
 
 test('what a server must offer', () => {

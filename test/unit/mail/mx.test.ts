@@ -1,6 +1,8 @@
 // Direct delivery: the right server, the next one if that is allowed, otherwise a safe outcome.
 import { expect, test } from 'vitest'
+import { createTrace } from '../../../delivery/attemptRow.ts'
 import { cachedDns } from '../../../mail/dns/cache.ts'
+import { createResolverDoubt } from '../../../mail/dns/doubtedResolver.ts'
 import type { Script } from './faultServer.ts'
 import { createStage, useNameServer } from './mxHarness.ts'
 import { at } from './relayHarness.ts'
@@ -34,6 +36,22 @@ test.each([
   const server = await stage.serve(2)
   expect(await stage.send(domain)).toMatchObject(outcome)
   expect(server.seen.connections).toBe(0)
+})
+
+test('a resolver that does not find the return path either is doubted, until it has found a domain', async () => {
+  const stage = await createStage(dns(), { believed: createResolverDoubt({ dns: dns() }) })
+  await stage.serve(2)
+  const look = async (domain: string) => {
+    const trace = createTrace()
+    const outcome = await stage.send(domain, trace)
+    return { outcome, domainExists: trace.domainExists }
+  }
+  const doubted = { outcome: { code: 451, phase: 'connect' }, domainExists: null }
+  expect(await look('nobody.acme.test')).toMatchObject(doubted)
+  expect(await look('empty.acme.test')).toMatchObject(doubted)
+  expect(await look('one.acme.test')).toMatchObject({ outcome: { kind: 'delivered' } })
+  const missing = { outcome: { code: 512, phase: 'connect' }, domainExists: false }
+  expect(await look('nobody.acme.test')).toMatchObject(missing)
 })
 
 test.each<[string, Script | null]>([

@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { randomPort } from '../../../dev/processes/ports.ts'
 import { createDns, type Dns } from '../../../mail/dns/resolver.ts'
 import { createMxTransport, type MxOptions, type MxTransport } from '../../../mail/smtp/mx.ts'
-import type { Outcome } from '../../../mail/transport.ts'
+import type { Outcome, Trace } from '../../../mail/transport.ts'
 import { type NameServer, startNameServer } from '../../setup/nameServer.ts'
 import { type Script, startFaultServer } from './faultServer.ts'
 import { closeAfterTest } from './relayHarness.ts'
@@ -117,7 +117,7 @@ export async function createStage(dns: Dns, options: Partial<MxOptions> = {}) {
       closeAfterTest(server)
       return server
     },
-    send: (domain: string) => sendTo(transport, `b@${domain}`),
+    send: (domain: string, trace?: Trace) => sendTo(transport, `b@${domain}`, small, trace),
     /** Sends so many messages at a time to one destination. */
     sendMany: (count: number) =>
       Promise.all(Array.from({ length: count }, () => sendTo(transport, 'b@one.acme.test'))),

@@ -178,7 +178,7 @@ test('of very many destinations those that were unused for a minute are dropped'
   const stage = await createStage({ ...dns(), mx: nowhere, a, aaaa: nowhere }, { now: () => now })
   for (let third = 0; third < 21; third++) {
     const domains = Array.from({ length: 100 }, (_, i) => `127.1.${third}.${i + 1}.test`)
-    await Promise.all(domains.map(stage.send))
+    await Promise.all(domains.map((domain) => stage.send(domain)))
   }
   expect(stage.transport.destinations()).toHaveLength(2_100)
   now += 61_000

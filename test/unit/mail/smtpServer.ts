@@ -1,7 +1,7 @@
 // A real SMTP server (npm smtp-server) that keeps its messages, and a relay to it.
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { createRelayTransport, type RelayOptions } from '../../../mail/smtp/relay.ts'
-import type { MailTransport } from '../../../mail/transport.ts'
+import type { MailTransport, Trace } from '../../../mail/transport.ts'
 import { closeAfterTest } from './relayHarness.ts'
 
 interface Received {
@@ -67,7 +67,7 @@ export function relay(port: number, options: Partial<RelayOptions> = {}): MailTr
 
 export const small = Buffer.from('From: a@a.test\r\nSubject: s\r\n\r\nHello\r\n')
 
-export function sendTo(transport: MailTransport, to: string, message = small) {
+export function sendTo(transport: MailTransport, to: string, message = small, trace?: Trace) {
   const from = 'b+1.00@bounces.a.test'
-  return transport.send({ from, to, bytes: message.length }, message, async () => true)
+  return transport.send({ from, to, bytes: message.length }, message, async () => true, trace)
 }

@@ -77,7 +77,7 @@ test.each([
   ['450 4.1.1 unknown for now: no such user', 'Transient/General again unknown'],
   // a status that contradicts its code: the code ends the mail, and the address stays
   ['550 4.1.1 not taken at this time', 'Permanent/General final unknown'],
-  ['550 4.2.1 not taken at this time', 'Permanent/General final mailbox'],
+  ['550 4.2.1 not taken at this time', 'Permanent/General final unknown'],
   ['450 5.1.1 not taken at this time', 'Transient/General again unknown'],
   ['something without a status', 'Undetermined/Undetermined final unknown'],
 ])('%s: %s', (reply, expected) => {
@@ -159,6 +159,7 @@ test('only the recipient suppresses, and only the mailbox counts as soft', () =>
     '554 spam message rejected',
     '550 5.7.26 not authenticated',
     '451 4.3.0 later',
+    '550 4.2.1',
     '550 no',
   ]) {
     expect(suppressionBy(read(reply)), reply).toBe('no')
