@@ -1,4 +1,6 @@
 // Takes an address out of the header of a message that goes to others yet.
+
+import type { ErasedAddress } from '../../db/contacts/blank.ts'
 import {
   addressPart,
   joinedParts,
@@ -18,15 +20,17 @@ const FIELDS_MAX = 900
 /**
  * The start of a message whose recipients, and whose addresses for answers, name the address no more: its entries are gone, and so is what others
  * are called where that holds it. What they leave is filled, so that the message keeps its length. Longer addresses that hold it stay, and
- * so do all other fields. @returns null if they do not name it @param email in lower case
+ * so do all other fields, and Reply-To where the address is the customer's or the sender's. @returns null if they do not name it
  */
-export function blankHeader(start: Buffer, email: string): Buffer | null {
+export function blankHeader(start: Buffer, { email, isCustomers }: ErasedAddress): Buffer | null {
   const end = start.indexOf(HEADER_END)
   const header = start.subarray(0, end === -1 ? start.length : end).toString('latin1')
   const fields = fieldsIn(header)
   const written = writtenAddress(email)
+  const isOwn = isCustomers || fields.some((field) => isSentBy(field, written))
   let count = fields.length
   const blanked = fields.map((field) => {
+    if (isOwn && /^reply-to[ \t]*:/i.test(field)) return field
     const without = blankField(field, written, count < FIELDS_MAX)
     count += fieldsIn(without).length - 1
     return without
@@ -36,20 +40,26 @@ export function blankHeader(start: Buffer, email: string): Buffer | null {
   return Buffer.concat([Buffer.from(without, 'latin1'), start.subarray(header.length)])
 }
 
+const FROM = /^from[ \t]*:/i
+
+/** Whether a field is From and has the address: who sends is the customer's own. */
+const isSentBy = (field: string, written: WrittenAddress): boolean =>
+  FROM.test(field) &&
+  listParts(field.slice(field.indexOf(':') + 1))?.some(({ text }) => written.isThis(text)) === true
+
 const fieldsIn = (header: string) => header.split(/\r\n(?![ \t])/)
 
 function blankField(field: string, written: WrittenAddress, mayAdd: boolean): string {
   const colon = field.indexOf(':') + 1
   const name = field.slice(0, colon)
-  const isFrom = /^from[ \t]*:$/i.test(name)
+  const isFrom = FROM.test(name)
   if (!isFrom && !ADDRESS_FIELDS.test(name.slice(0, -1).trim())) return field
   const parts = listParts(field.slice(colon))
-  // Who sends is the customer's own. A message without From is none.
-  const isOwn = isFrom && (!parts || parts.some(({ text }) => written.isThis(text)))
-  if (isOwn) return field
+  if (isFrom && (!parts || isSentBy(field, written))) return field
   const kept = parts && keptParts(parts, written)
   if (!kept) return dashed(field, written)
   const isEmpty = kept.length === 0
+  // A message without From is none.
   if (isEmpty && isFrom) return field
   if (isEmpty && !/^to\b/i.test(name)) return fillerField(field.length)
   const list = isEmpty ? ` ${UNDISCLOSED_RECIPIENTS}` : joinedParts(kept)

@@ -10,9 +10,9 @@ import { ALL, type ErasePlace } from './erasePlace.ts'
 const ANSWERS_PAGE = 1_000
 
 /**
- * Walks over the answers of the workspace by their keys, once. Whoever is answered about an execution reads its row with a lock, and so knows
- * the address until it is blanked: of what was kept after the erasure those answers are theirs, and all others are of somebody who uses the
- * address again.
+ * Walks over the answers of the workspace by their keys, once, and after the executions: until an execution is blanked, whoever cancels it once more
+ * is answered with the address. Of answers that were kept after the erasure those about the contact's executions are theirs; all others are of
+ * somebody who uses the address again.
  */
 export async function blankAnswers(
   trx: Trx,

@@ -3,20 +3,21 @@ import type { Trx } from '../../db/connect.ts'
 import {
   type BlankedMail,
   blankMail,
+  type ErasedAddress,
   findFirstSlice,
   hasMailLeft,
   listMailToBlank,
   replaceFirstSlice,
 } from '../../db/contacts/blank.ts'
 import { cancelMail, type Erased } from '../../db/contacts/erase.ts'
+import { lockDeliveriesToBlank } from '../../db/contacts/lockDeliveries.ts'
 import {
   blankNamingMail,
   hasNamingMailLeft,
   listNamingMail,
   type NamingMail,
   walkNamingMail,
-} from '../../db/contacts/headerNames.ts'
-import { lockDeliveriesToBlank } from '../../db/contacts/lockDeliveries.ts'
+} from '../../db/contacts/namingMail.ts'
 import {
   blankTeamMail,
   cancelTeamMail,
@@ -29,7 +30,8 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { blankHeader } from './blankHeader.ts'
 import { ALL, type ErasePlace } from './erasePlace.ts'
 
-type Whom = Erased & { hmac: Buffer }
+/** Whose mail a page of the job blanks. */
+export type Whom = Erased & ErasedAddress & { hmac: Buffer }
 
 /** Cancels what waits. @returns how much of it; fewer than `limit`: no more does */
 export async function cancelErasedMail(
@@ -58,19 +60,22 @@ export interface ErasedMail {
   at: MailPlace
 }
 
-/** As of `listMailToBlank`, how far mail was walked over, and whether what that has passed over is left to a page to come. */
+/**
+ * `waits`, `limit`: as of `listMailToBlank`. `from`: how far mail was walked over. `isPassedOverLater`: what the walks have passed over is left to
+ * a page to come.
+ */
 interface MailPage {
   waits: boolean
   limit: number
   from: MailPlace
-  isRestLater: boolean
+  isPassedOverLater: boolean
 }
 
 /** Finds it, and takes the tracking lock of each. */
 export async function lockErasedMail(
   trx: Trx,
   workspaceId: WorkspaceId,
-  whom: Erased,
+  whom: Whom,
   page: MailPage,
 ): Promise<ErasedMail> {
   const theirs = await listMailToBlank(trx, workspaceId, whom, page)
@@ -97,14 +102,14 @@ const idsOf = ({ theirs, naming, team }: ErasedMail): string[] => [
 async function nextTeamMail(
   trx: Trx,
   workspaceId: WorkspaceId,
-  whom: Erased,
-  { from: { team: from }, isRestLater, limit }: MailPage,
+  whom: Whom,
+  { from: { team: from }, isPassedOverLater, limit }: MailPage,
 ): Promise<{ team: string[]; at: ErasePlace['team'] }> {
   if (from !== ALL) {
     const { ids, next } = await walkTeamMail(trx, workspaceId, whom, { after: from, limit })
     return { team: ids, at: next ?? ALL }
   }
-  const team = isRestLater ? [] : await listTeamMail(trx, workspaceId, whom, limit)
+  const team = isPassedOverLater ? [] : await listTeamMail(trx, workspaceId, whom, limit)
   return { team, at: from }
 }
 
@@ -112,8 +117,8 @@ async function nextTeamMail(
 async function nextNamingMail(
   trx: Trx,
   workspaceId: WorkspaceId,
-  whom: Erased,
-  { from: { naming: from }, isRestLater, waits, limit }: MailPage,
+  whom: Whom,
+  { from: { naming: from }, isPassedOverLater, waits, limit }: MailPage,
 ): Promise<{ naming: NamingMail[]; at: string }> {
   if (from !== ALL) {
     const walk = { after: from, waits, limit }
@@ -121,7 +126,7 @@ async function nextNamingMail(
     return { naming: mails, at: next ?? ALL }
   }
   const left = { waits, limit }
-  const naming = isRestLater ? [] : await listNamingMail(trx, workspaceId, whom, left)
+  const naming = isPassedOverLater ? [] : await listNamingMail(trx, workspaceId, whom, left)
   return { naming, at: from }
 }
 
@@ -146,10 +151,10 @@ export async function blankErasedMail(
   { theirs, naming, team }: ErasedMail,
   now: Date,
 ): Promise<number> {
-  await blankHeaders(trx, workspaceId, whom.email, [...theirs, ...naming])
+  await blankHeaders(trx, workspaceId, whom, [...theirs, ...naming])
   await blankMail(trx, workspaceId, whom, theirs, now)
-  await blankNamingMail(trx, workspaceId, whom.email, naming)
-  await blankTeamMail(trx, workspaceId, whom.email, { ids: team, now })
+  await blankNamingMail(trx, workspaceId, whom, naming)
+  await blankTeamMail(trx, workspaceId, whom, { ids: team, now })
   return theirs.length + naming.length + team.length
 }
 
@@ -157,23 +162,23 @@ export async function blankErasedMail(
 export const hasErasedMailLeft = async (
   trx: Trx,
   workspaceId: WorkspaceId,
-  whom: Erased,
+  whom: Whom,
 ): Promise<boolean> =>
   (await hasMailLeft(trx, workspaceId, whom)) ||
   (await hasNamingMailLeft(trx, workspaceId, whom)) ||
   (await hasTeamMailLeft(trx, workspaceId, whom.contactId))
 
-/** Of mail that was submitted as a whole and goes to others yet, the header names them no more. */
+/** Of mail that was submitted as a whole and keeps its content, the header names them no more. */
 async function blankHeaders(
   trx: Trx,
   workspaceId: WorkspaceId,
-  email: string,
-  mails: readonly Pick<NamingMail, 'email_id' | 'has_ended'>[],
+  whom: ErasedAddress,
+  mails: readonly Pick<NamingMail, 'email_id' | 'loses_content'>[],
 ): Promise<void> {
-  for (const { email_id: emailId, has_ended } of mails) {
-    if (has_ended) continue
+  for (const { email_id: emailId, loses_content } of mails) {
+    if (loses_content) continue
     const start = await findFirstSlice(trx, workspaceId, emailId)
-    const without = start ? blankHeader(start, email) : null
+    const without = start ? blankHeader(start, whom) : null
     if (without) await replaceFirstSlice(trx, workspaceId, emailId, without)
   }
 }

@@ -5,9 +5,15 @@ import {
   forgetPlaces,
   listEventsOf,
 } from '../../db/contacts/blank.ts'
-import { cancelMail, deleteContactNews, deleteLiveErasure } from '../../db/contacts/erase.ts'
+import {
+  cancelMail,
+  deleteContactNews,
+  deleteLiveErasure,
+  type Erased,
+} from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
-import { listOpenTransactions } from '../../db/contacts/openTransactions.ts'
+import { listOpenTransactions, type OpenTransaction } from '../../db/contacts/openTransactions.ts'
+import { isOfSendingDomain } from '../../db/domains/sending.ts'
 import type { JobRow } from '../../db/jobs/reads.ts'
 import { updateJob } from '../../db/jobs/writes.ts'
 import { blankTagChanges, blankTags } from '../../db/stats/blank.ts'
@@ -23,6 +29,7 @@ import {
   hasErasedMailLeft,
   lockErasedMail,
   lockItsDeliveries,
+  type Whom,
 } from './eraseMail.ts'
 import { eraseMemberships } from './eraseMemberships.ts'
 import { ALL, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
@@ -33,8 +40,9 @@ const PAGE = 100
 const TAGS_PAGE = 1_000
 const WAIT_MIN_MS = 100
 const WAIT_MAX_MS = 60_000
+/** After so long it is logged for whom the job waits. */
+const TOLD_AFTER_MS = 5 * 60_000
 
-type Whom = ReturnType<typeof ofInput>
 type Done = Pick<JobPage, 'done' | 'counts'>
 
 /**
@@ -45,18 +53,18 @@ type Done = Pick<JobPage, 'done' | 'counts'>
 export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobPage> {
   const { db: trx, now } = deps
   const { workspace_id: workspaceId, id } = job
-  const whom = ofInput(deps, job.input as EraseInput)
+  const erased = ofInput(deps, job.input as EraseInput)
   const age_ms = Math.max(0, now().getTime() - job.created_at.getTime())
   const wait_ms = Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, Math.round(age_ms / 4)))
   const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
-  if (await waitsForOthers(deps, job)) {
-    // What a lane gives back, and what one commit was too small for, does not wait for who is still writing.
-    const cancelled = await cancelErasedMail(trx, workspaceId, whom, { now: now(), limit: PAGE })
-    await deleteContactNews(trx, workspaceId, whom.contactId)
-    return cancelled < PAGE
-      ? { ...nothing, done: cancelled, wait_ms }
-      : { ...nothing, done: cancelled }
+  const waitsFor = await listAwaited(deps, job)
+  if (waitsFor.length > 0) {
+    const done = await endTheirs(deps, job, erased)
+    const page = done < PAGE ? { ...nothing, done, wait_ms } : { ...nothing, done }
+    return age_ms < TOLD_AFTER_MS ? page : { ...page, waitsFor }
   }
+  const isCustomers = await isOfSendingDomain(trx, workspaceId, erased.email)
+  const whom = { ...erased, isCustomers }
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
   if (page.done > 0 || !isWalked(at)) return { ...nothing, ...page, place: writePlace(deps, at) }
@@ -79,20 +87,39 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   return { ...nothing, ...page, place, done: looked, isOver: true }
 }
 
-/** Whether a transaction is open that was so at the first page. */
-async function waitsForOthers(
+/** Transactions that are open and were so at the first page. */
+async function listAwaited(
   { db: trx }: JobPageDeps,
   { workspace_id: workspaceId, id, input: given }: JobRow,
-): Promise<boolean> {
+): Promise<OpenTransaction[]> {
   const input = given as EraseInput
   const before = input.waits_for ?? null
-  if (before?.length === 0) return false
-  const waits_for = await listOpenTransactions(trx, before)
+  if (before?.length === 0) return []
+  const open = await listOpenTransactions(trx, before)
   // Kept also where there is none: a later page would wait anew for whatever runs then.
-  if (waits_for.length !== before?.length) {
+  if (open.length !== before?.length) {
+    const waits_for = open.map((one) => one.virtualxid)
     await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, waits_for }) })
   }
-  return waits_for.length > 0
+  return open
+}
+
+/**
+ * Who joined an audience during the answer, what a lane gives back, and what one commit was too small for do not wait for who is still writing.
+ * @returns how much mail was cancelled
+ */
+async function endTheirs(
+  deps: JobPageDeps,
+  { workspace_id: workspaceId }: JobRow,
+  erased: Erased,
+): Promise<number> {
+  const { db: trx, now } = deps
+  const { email, members } = erased
+  await eraseMemberships(deps, workspaceId, { email, members, at: now() })
+  const next = { now: now(), limit: PAGE }
+  const cancelled = await cancelErasedMail(trx, workspaceId, erased, next)
+  await deleteContactNews(trx, workspaceId, erased.contactId)
+  return cancelled
 }
 
 /** Bodies of webhooks come before the mail by whose recipients they are found. */
@@ -107,14 +134,18 @@ async function blankPage(
   const { contactId } = whom
   const from = readPlace(deps, job.place)
   const events = await listEventsOf(trx, workspaceId, contactId, PAGE)
-  const isRestLater = hasMoreToDo(from) || events.length > 0
-  const toBlank = await lockErasedMail(trx, workspaceId, whom, { ...ofMail, from, isRestLater })
+  const isPassedOverLater = hasMoreToDo(from) || events.length > 0
+  const toBlank = await lockErasedMail(trx, workspaceId, whom, {
+    ...ofMail,
+    from,
+    isPassedOverLater,
+  })
   const { email, members } = whom
   await eraseMemberships(deps, workspaceId, { email, members, at: now() })
   const executions = await blankNextExecutions(deps, job, contactId, from.execution)
   const next = { now: now(), limit: PAGE }
   // No lane sends what waits for the team meanwhile.
-  const cancel = from.team === ALL && !isRestLater ? cancelErasedMail : cancelMail
+  const cancel = from.team === ALL && !isPassedOverLater ? cancelErasedMail : cancelMail
   const cancelled = await cancel(trx, workspaceId, whom, next)
   await deleteContactNews(trx, workspaceId, contactId)
   await eraseEvents(deps, job, events)

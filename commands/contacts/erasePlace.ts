@@ -13,7 +13,7 @@ export interface ErasePlace {
   tag: TagPlace | null
   /** The last mail to the team that was walked over; null before the first. What has ended since all was is found without a place. */
   team: TeamPlace | typeof ALL | null
-  /** The id of the last mail to others that names them and was walked over, or `ALL`; '' before the first. Likewise. */
+  /** The id of the last mail to others that names them and was walked over, or `ALL`; '' before the first. What has ended since all was is found without a place. */
   naming: string
 }
 
@@ -42,6 +42,7 @@ export const writePlace = (
   deps: Secrets,
   { execution, answer, tag, team, naming }: ErasePlace,
 ): string => {
+  // Third, where the release before had the tag in clear.
   const ofBefore = ''
   const parts = [writePart(execution), answer, ofBefore, writePart(team), naming]
   return [...parts, writeTag(deps, tag)].join('/')

@@ -54,7 +54,7 @@ export interface EmailParts {
   messageId?: string | undefined
 }
 
-/** Addresses as they are stored: who is looked for by one, to find their mail or to erase them, is found without spaces around it. */
+/** Addresses as they are stored, without spaces around them: mail is found by its address, to list it or to erase somebody. */
 const trimmed = (addresses: readonly string[] = []): string[] => addresses.map((one) => one.trim())
 
 /** Makes an email that is due at its time, or at once. Every category is tried for as long as transactional mail (24 hours), from when it is due. */

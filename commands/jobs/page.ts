@@ -1,4 +1,5 @@
 // What a page of a job gets, and says.
+import type { OpenTransaction } from '../../db/contacts/openTransactions.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 
@@ -22,4 +23,6 @@ export interface JobPage {
   error?: string
   /** How long the next page has to wait, ms; absent: not at all. */
   wait_ms?: number
+  /** Transactions for which it waits too long. */
+  waitsFor?: OpenTransaction[]
 }

@@ -14,6 +14,8 @@ interface PageResult {
   more: boolean
   /** The pause before the next page, ms; absent: none. */
   wait_ms?: number
+  /** As of `JobPage`. */
+  waitsFor?: JobPage['waitsFor']
 }
 
 const isLive = (status: JobStatus): boolean => status === 'queued' || status === 'running'
@@ -60,8 +62,12 @@ function doPage(deps: PageDeps, id: string): Promise<PageResult> {
       updated_at: at,
       completed_at: status === 'running' ? null : at,
     })
-    const { wait_ms } = page
-    return { more: status === 'running', ...(wait_ms === undefined ? {} : { wait_ms }) }
+    const { wait_ms, waitsFor } = page
+    return {
+      more: status === 'running',
+      ...(wait_ms === undefined ? {} : { wait_ms }),
+      ...(waitsFor === undefined ? {} : { waitsFor }),
+    }
   })
 }
 

@@ -1,7 +1,12 @@
 // Starts the executions of one time of a schedule for the next members of its audience, in one commit.
 import type { Trx } from '../../db/connect.ts'
 import type { ContactRow } from '../../db/contacts/reads.ts'
-import { insertMissingContacts, lockContactsBy, waitBriefly } from '../../db/contacts/writes.ts'
+import {
+  boundLockWaits,
+  insertMissingMembers,
+  LOCK_WAIT_MS,
+  lockContactsBy,
+} from '../../db/contacts/writes.ts'
 import { isLockTimeout } from '../../db/failures.ts'
 import { listLeft } from '../../db/opt-outs/reads.ts'
 import { listMemberEmails, listMembersAmong, type ScheduleRow } from '../../db/schedules/reads.ts'
@@ -22,10 +27,14 @@ const PAGE = 50
 /** A schedule whose time has come. */
 type DueSchedule = ScheduleRow & { due_at: Date }
 
+/** How long the first member is waited for at most; behind who holds them others may queue, who all come before. */
+const WAIT_MAX_MS = 8_000
+
 /**
  * Goes on after the last member that was looked at. Who left the audience or the workflow, fails the filter, or may not enter again is passed over.
  * A contact that somebody holds ends the page before them, and is waited for alone, so that the page keeps nobody from the others; for a second, since
- * each of many schedules would else keep a connection for as long as the contact is held. The next page waits again.
+ * each of many schedules would else keep a connection for as long as the contact is held. The next page waits again, a tenth of the time for
+ * which no page has come on.
  * @returns whether no member is left
  */
 export async function startMembers(deps: TurnDeps, row: DueSchedule): Promise<boolean> {
@@ -34,37 +43,60 @@ export async function startMembers(deps: TurnDeps, row: DueSchedule): Promise<bo
   const emails = await listMemberEmails(deps.db, workspaceId, audience_id, page)
   const [first] = emails
   if (first === undefined) return true
-  const made = emails.map((email) => ({ id: deps.newId('contact'), email }))
-  await transact(deps, async (inTrx) => {
-    const now = inTrx.now()
-    await lookAtNew(
-      inTrx,
-      workspaceId,
-      await insertMissingContacts(inTrx.db, workspaceId, audience_id, made, now),
-      now,
-    )
-  })
-  if (await startPage(deps, row, emails, 'skip')) return false
-  try {
-    await startPage(deps, row, [first], 'wait')
-  } catch (err) {
-    if (!isLockTimeout(err)) throw err
-  }
+  // Somebody is making a contact of one of them: the first may be another.
+  if (!(await makeContacts(deps, row, emails))) await makeContacts(deps, row, [first])
+  if (await startPage(deps, row, emails)) return false
+  const stuck_ms = deps.now().getTime() - (row.paged_at ?? row.due_at).getTime()
+  const wait_ms = Math.min(Math.max(LOCK_WAIT_MS, Math.round(stuck_ms / 10)), WAIT_MAX_MS)
+  await unlessHeld(() => startPage(deps, row, [first], wait_ms))
   return false
 }
 
-/** @returns false: somebody holds the first of them, and nothing was done */
+/** @returns false: a lock was waited for in vain, and nothing was done */
+async function unlessHeld(act: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await act()
+    return true
+  } catch (err) {
+    if (isLockTimeout(err)) return false
+    throw err
+  }
+}
+
+/** Makes contacts of those that are none yet. @returns as `unlessHeld` */
+function makeContacts(
+  deps: TurnDeps,
+  { workspace_id: workspaceId, audience_id }: DueSchedule,
+  emails: readonly string[],
+): Promise<boolean> {
+  const made = emails.map((email) => ({ id: deps.newId('contact'), email }))
+  return unlessHeld(() =>
+    transact(deps, async (inTrx) => {
+      const { db: trx } = inTrx
+      const now = inTrx.now()
+      await boundLockWaits(trx)
+      const contacts = await insertMissingMembers(trx, workspaceId, audience_id, made, now)
+      await lookAtNew(inTrx, workspaceId, contacts, now)
+    }),
+  )
+}
+
+/**
+ * @param wait_ms for how long those are waited for whom somebody holds; absent: they end the page
+ * @returns false: somebody holds the first of them, and nothing was done
+ */
 function startPage(
   deps: TurnDeps,
   row: DueSchedule,
   emails: readonly string[],
-  held: 'wait' | 'skip',
+  wait_ms?: number,
 ): Promise<boolean> {
   const { workspace_id: workspaceId, workflow_id, node_id } = row
   const key = { workflowId: workflow_id, nodeId: node_id }
+  const held = wait_ms === undefined ? 'skip' : 'wait'
   return transact(deps, async (inTrx) => {
     const { db: trx } = inTrx
-    if (held === 'wait') await waitBriefly(trx)
+    if (wait_ms !== undefined) await boundLockWaits(trx, wait_ms)
     const locked = await lockContactsBy(trx, workspaceId, 'email', emails, held)
     const byEmail = new Map(locked.map((contact) => [contact.email, contact]))
     const firstHeld = held === 'skip' ? emails.findIndex((email) => !byEmail.has(email)) : -1

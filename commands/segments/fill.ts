@@ -1,7 +1,7 @@
 // Finds all members of a kept segment, silently and in pages, or forgets those of one that is kept no more.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Trx } from '../../db/connect.ts'
-import { lockContactsBy, waitBriefly } from '../../db/contacts/writes.ts'
+import { boundLockWaits, lockContactsBy } from '../../db/contacts/writes.ts'
 import { isLockTimeout } from '../../db/failures.ts'
 import {
   claimFill,
@@ -88,7 +88,7 @@ function writePage(
   const { workspace_id: workspaceId, segment_id: segmentId } = fill
   return transact(deps, async (inTrx) => {
     const { db: trx } = inTrx
-    if (held === 'wait') await waitBriefly(trx)
+    if (held === 'wait') await boundLockWaits(trx)
     const contacts = await lockContactsBy(trx, workspaceId, 'id', ids, held)
     const locked = new Set(contacts.map(({ id }) => id))
     // One that is gone meanwhile is not held, but so rare that it may end a page.

@@ -10,7 +10,7 @@ import { webhookFault } from './check.ts'
 /** Undefined stays as it is. */
 export type WebhookChange = WebhookColumns
 
-/** What is pending goes to the new URL. `enabled` clears why it was disabled, and what was pending then goes on. */
+/** What is pending goes to a new URL. `enabled` clears why it was disabled, and what was pending then goes on. */
 export async function updateWebhook(
   deps: Pick<CommandDeps, 'db' | 'now' | 'wake' | 'config'>,
   reach: Reach,
@@ -21,7 +21,7 @@ export async function updateWebhook(
   const fault = webhookFault(deps, change)
   if (fault) return fault
   const events = change.events && [...new Set(change.events)]
-  return transact.one(deps, async ({ db, now }) => {
+  return transact(deps, async ({ db, now }) => {
     const isThere =
       isId('webhook', id) && (await updateRow(db, reach, id, { ...change, events }, now()))
     return isThere ? undefined : refuse('webhook_not_found', { id })

@@ -87,8 +87,8 @@ export async function blankWebhookEvents(
 export interface BlankedMail {
   delivery_id: number
   email_id: string
-  /** Whether it has ended for all of its recipients, so that its content goes too. */
-  has_ended: boolean
+  /** Whether its content goes too, since it has ended for all of its recipients. */
+  loses_content: boolean
   /** Whether others have got it, or will. */
   is_shared: boolean
   /** Whether these others are the team, to whom an execution has sent it: it is about the contact, whatever its links name. */
@@ -106,7 +106,7 @@ export async function listMailToBlank(
   { waits, limit }: { waits: boolean; limit: number },
 ): Promise<BlankedMail[]> {
   const { rows } = await sql<BlankedMail>`
-    select d.id as delivery_id, d.email_id, coalesce(o.has_ended, true) as has_ended, o.has_ended is not null as is_shared,
+    select d.id as delivery_id, d.email_id, coalesce(o.has_ended, true) as loses_content, o.has_ended is not null as is_shared,
       coalesce(o.is_of_team, false) as is_of_team
     from deliveries d
     cross join lateral (
@@ -144,32 +144,52 @@ export async function hasMailLeft(
  * Whether a text or a link names the address, as it is or percent-encoded; of a longer one it is no part. A header names thousands, and to look
  * for the whole pattern in each takes 50 times as long as for the letters that every spelling has.
  */
-const isNamed = (text: RawBuilder<unknown>, email: string) =>
+export const isNamed = (text: RawBuilder<unknown>, email: string) =>
   sql`(strpos(lower(${text}), ${plainLetters(email)}) > 0 and lower(${text}) ~ ${wholeAddress(email)})`
 
-/** An expression: the address alone of an entry, which may have a name before it, and in mail of before spaces of any kind around it. */
+/** The address of who is erased. */
+export interface ErasedAddress {
+  /** In lower case. */
+  email: string
+  /** Whether it is of a domain of the customer's: where it sends mail, or is to be answered, it stays. */
+  isCustomers: boolean
+}
+
+/**
+ * An expression: the address alone of an entry, which may have a name before it, and in mail of before spaces of any kind around it. It is the
+ * expression of the index `emails_reply_to` (migration 64): to change it takes a migration.
+ */
 export const addressIn = (entry: RawBuilder<unknown>) =>
   sql`coalesce(substring(${entry} from '<([^<>]+)>[^<>]*$'), substring(${entry} from '[!-~]+@[!-~]+'), ${entry})`
 
 /**
- * An expression: a list of addresses without the entries that are this one. Others who are called by it lose their name. What
- * finds mail by its header (migrations 63 and 64) reads an entry likewise, so that what it finds is taken out here.
+ * An expression: a list of addresses without the entries that are this one. Others who are called by it lose their name. Migration 64 reads an
+ * entry likewise; 63 in an earlier form, which finds the same in what `readList` writes.
+ * @param stays a condition: the entries that are this one stay too
  */
-const without = (column: string, email: string) => sql`(
-    select coalesce(array_agg(case when ${isNamed(sql`a.entry`, email)} then e.address else a.entry end order by a.place), '{}')
+const without = (column: string, email: string, stays = sql`false`) => sql`(
+    select coalesce(array_agg(case when lower(e.address) <> ${email} and ${isNamed(sql`a.entry`, email)}
+      then e.address else a.entry end order by a.place), '{}')
     from unnest(m.${sql.ref(column)}) with ordinality as a(entry, place)
     cross join lateral (select ${addressIn(sql`a.entry`)} as address) e
-    where lower(e.address) <> ${email})`
+    where lower(e.address) <> ${email} or ${stays})`
 
 /** A condition on a sender: it is somebody else who is called by the address. One who writes by it is the customer's own, and stays. */
 const isSenderCalled = (from: RawBuilder<unknown>, email: string) =>
   sql`(${isNamed(from, email)} and lower(${addressIn(from)}) <> ${email})`
 
+/** A condition on an email `m`: the address is the customer's, so whom to answer is not who is erased. */
+const isAnsweredByCustomer = ({ email, isCustomers }: ErasedAddress) =>
+  sql`(${isCustomers}::boolean or lower(${addressIn(sql`m."from"`)}) = ${email})`
+
 /** Assignments to an email `m`: it names the address no more. */
-const namedNoMore = (email: string) => sql`
+const namedNoMore = (whom: ErasedAddress) => {
+  const { email } = whom
+  return sql`
         "to" = ${without('to', email)}, cc = ${without('cc', email)}, bcc = ${without('bcc', email)},
-        reply_to = ${without('reply_to', email)}, "from" = case
+        reply_to = ${without('reply_to', email, isAnsweredByCustomer(whom))}, "from" = case
           when ${isSenderCalled(sql`m."from"`, email)} then ${addressIn(sql`m."from"`)} else m."from" end`
+}
 
 /** An expression: headers of an email `m` without the address fields that name this address. Such a header goes as a whole. */
 const withoutAddressFields = (email: string) => sql`(
@@ -184,12 +204,13 @@ const withoutAddressFields = (email: string) => sql`(
 export async function blankMail(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { email, hmac }: { email: string; hmac: Buffer },
+  whom: ErasedAddress & { hmac: Buffer },
   mails: readonly BlankedMail[],
   now: Date,
 ): Promise<void> {
   if (mails.length === 0) return
-  await blankContents(trx, workspaceId, email, mails)
+  const { hmac } = whom
+  await blankContents(trx, workspaceId, whom, mails)
   await sql`
     with page as (
       select d.id, d.email_id, d.recipient, d.state from deliveries d
@@ -235,14 +256,14 @@ const stepsOfOthers = (email: string) => sql`others_links as (
 
 /** The update, after `page`, of what webhooks are told of it about others: without content where it has ended, and without a name of the sender. */
 const tellingOthers = (workspaceId: WorkspaceId, email: string) => sql`
-    update webhook_events e set data = case when other.has_ended then ${withoutContent(email)} else e.data end
+    update webhook_events e set data = case when other.loses_content then ${withoutContent(email)} else e.data end
       || case when ${isSenderCalled(sql`(e.data->>'from')`, email)}
         then jsonb_build_object('from', ${addressIn(sql`(e.data->>'from')`)}) else '{}' end
-    from (select distinct o.email_id, page.is_of_team, page.has_ended, left(lower(o.recipient), 320) as person
+    from (select distinct o.email_id, page.is_of_team, page.loses_content, left(lower(o.recipient), 320) as person
       from page join deliveries o on o.email_id = page.email_id where page.is_shared) other
     where e.workspace_id = ${workspaceId} and webhook_person(e.data) = other.person
       and e.data->>'email_id' = other.email_id
-      and (other.has_ended or ${isSenderCalled(sql`(e.data->>'from')`, email)})`
+      and (other.loses_content or ${isSenderCalled(sql`(e.data->>'from')`, email)})`
 
 const withoutContent = (email: string) => sql`case
         when other.is_of_team or ${isNamed(sql`e.data #>> '{bounce,response}'`, email)} then e.data #- '{bounce,response}'
@@ -258,22 +279,23 @@ const withoutContent = (email: string) => sql`case
 export async function blankContents(
   trx: Trx,
   workspaceId: WorkspaceId,
-  email: string,
+  whom: ErasedAddress,
   mails: readonly Omit<BlankedMail, 'delivery_id'>[],
 ): Promise<void> {
+  const { email } = whom
   await sql`
     with page as (
-      select distinct p.email_id, p.has_ended, p.is_shared, p.is_of_team
+      select distinct p.email_id, p.loses_content, p.is_shared, p.is_of_team
       from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb)
-        as p(email_id text, has_ended boolean, is_shared boolean, is_of_team boolean)
-    ), ended as (select email_id, is_shared, is_of_team, is_shared and not is_of_team as keeps_links from page where has_ended
+        as p(email_id text, loses_content boolean, is_shared boolean, is_of_team boolean)
+    ), ended as (select email_id, is_shared, is_of_team, is_shared and not is_of_team as keeps_links from page where loses_content
     ), shown as (
-      update emails m set ${namedNoMore(email)}, headers = ${withoutAddressFields(email)}
-      from page where m.id = page.email_id and m.workspace_id = ${workspaceId} and not page.has_ended
+      update emails m set ${namedNoMore(whom)}, headers = ${withoutAddressFields(email)}
+      from page where m.id = page.email_id and m.workspace_id = ${workspaceId} and not page.loses_content
     ), mail as (
       update emails m set subject = '', html = null, text = '', headers = '{}', tags = '{}', metadata = '{}',
         message_id = case when starts_with(m.message_id, substr(m.id, 4) || '.') then m.message_id
-          else substr(m.id, 4) || '.erased' end, ${namedNoMore(email)}
+          else substr(m.id, 4) || '.erased' end, ${namedNoMore(whom)}
       from ended where m.id = ended.email_id and m.workspace_id = ${workspaceId}
     ), ids as (
       delete from submitted_message_ids i using ended join emails m on m.id = ended.email_id

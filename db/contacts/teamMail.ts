@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import { isFreeById, isWaiting } from '../deliveries/guards.ts'
-import { blankContents } from './blank.ts'
+import { blankContents, type ErasedAddress } from './blank.ts'
 import type { Erased } from './erase.ts'
 
 /** Emails `m` of the contact's executions, also of those that have ended. */
@@ -79,15 +79,15 @@ export async function hasTeamMailLeft(
 export async function blankTeamMail(
   trx: Trx,
   workspaceId: WorkspaceId,
-  email: string,
+  whom: ErasedAddress,
   { ids, now }: { ids: readonly string[]; now: Date },
 ): Promise<void> {
   if (ids.length === 0) return
-  const ended = { has_ended: true, is_shared: true, is_of_team: true }
+  const ended = { loses_content: true, is_shared: true, is_of_team: true }
   await blankContents(
     trx,
     workspaceId,
-    email,
+    whom,
     ids.map((email_id) => ({ email_id, ...ended })),
   )
   await sql`

@@ -6,11 +6,12 @@ import type { Trx } from '../connect.ts'
 import type { JsonObject } from '../schema.ts'
 import type { ContactRow } from './reads.ts'
 
-const LOCK_WAIT_MAX = '1s'
+/** How long a transaction may wait for a lock that others wait behind. */
+export const LOCK_WAIT_MS = 1_000
 
-/** Keeps the transaction from waiting for any further lock longer than a second (55P03). */
-export async function waitBriefly(trx: Trx): Promise<void> {
-  await sql`select set_config('lock_timeout', ${LOCK_WAIT_MAX}, true)`.execute(trx)
+/** Keeps the transaction from waiting for any further lock longer than that (55P03). */
+export async function boundLockWaits(trx: Trx, most_ms = LOCK_WAIT_MS): Promise<void> {
+  await sql`select set_config('lock_timeout', ${`${most_ms}ms`}, true)`.execute(trx)
 }
 
 /**
@@ -55,7 +56,7 @@ export async function lockContactNow(
   workspaceId: WorkspaceId,
   contactId: string,
 ): Promise<ContactRow | 'held' | undefined> {
-  await waitBriefly(trx)
+  await boundLockWaits(trx)
   return lockContactUnlessHeld(trx, workspaceId, contactId)
 }
 
@@ -93,11 +94,12 @@ export async function updateContactProperties(
 
 /**
  * Makes contacts of subscribed members that no event has made yet; those that there are stay as they are. Who has left the audience since its
- * members were read, or was erased, is passed over: whoever takes out one who has no contact waits for this.
+ * members were read, or was erased, is passed over. It locks their rows of the audience, so whoever takes a member out waits until the contact is
+ * there to be seen.
  * @param contacts `email` in lower case
  * @returns those that it made
  */
-export async function insertMissingContacts(
+export async function insertMissingMembers(
   trx: Trx,
   workspaceId: WorkspaceId,
   audienceId: string,

@@ -14,9 +14,9 @@ const addressIn = (entry: string) =>
     `coalesce(substring(${entry} from '<([^<>]+)>[^<>]*$'), substring(${entry} from '[!-~]+@[!-~]+'), ${entry})`,
   )
 
-/** The rows of an email `m` for the addresses behind the first. */
+/** The rows of an email `m` for the addresses behind the first. The hash has another seed than those of recipients, to tell them apart. */
 const furtherOf = sql`
-      select m.workspace_id, hashtextextended(lower(${addressIn('a.entry')}), 0), m.id
+      select m.workspace_id, hashtextextended(lower(${addressIn('a.entry')}), 1), m.id
       from unnest(m.reply_to[2:]) as a(entry)`
 
 export async function up(db: Kysely<unknown>): Promise<void> {

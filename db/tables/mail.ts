@@ -68,7 +68,10 @@ export interface SubmittedMessageIdsTable {
   email_id: string
 }
 
-/** Whom the header of a submitted mail names among its recipients and its envelope does not, by the hash of the address (`hashtextextended`). */
+/**
+ * Addresses by which mail is found that names somebody: recipients of a submitted header who are not in its envelope, and those of `reply_to`
+ * behind the first; by their hash (`hashtextextended`, with the seed 0 and 1).
+ */
 export interface HeaderNamesTable {
   workspace_id: WorkspaceId
   hash: string

@@ -1,5 +1,5 @@
 // Writes webhooks and their secrets, and deliveries that somebody asks for.
-import { type RawBuilder, sql, type UpdateObject } from 'kysely'
+import { sql, type UpdateObject } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
@@ -42,41 +42,39 @@ export interface WebhookColumns {
   status?: WebhookStatus | undefined
 }
 
-/** Whether an endpoint has answered well since it has its URL and since it has last failed. */
-const provenSince = (isSameUrl: RawBuilder<boolean>) =>
-  sql<Date | null>`case when failures = 0 and ${isSameUrl} then succeeded_at end`
+/** When it last answered well; null if it never has, or has failed since. */
+const provenSince = sql<Date | null>`case when failures = 0 then succeeded_at end`
 
 /** As if nothing had failed; what had must prove itself again. */
 const unfailed = {
   failures: 0,
   failing_since: null,
   rests_until: null,
-  succeeded_at: provenSince(sql`true`),
+  succeeded_at: provenSince,
 } as const
 
 /**
- * Changes a webhook. One that is enabled again, or gets a URL, begins anew: what is pending is tried as if nothing had failed, since how
+ * Changes a webhook. One that is enabled again, or gets another URL, begins anew: what is pending is tried as if nothing had failed, since how
  * long the old URL has failed says nothing of the new one. Nor does how well it has answered: a new URL has proved nothing, and takes no
- * place that is kept for those that have.
+ * place that is kept for those that have. The URL that it has changes nothing: a form sends back what it shows.
  * @returns false if the caller reaches none of that id
  */
 export async function updateWebhook(
   trx: Trx,
   reach: Reach,
   id: string,
-  { status, ...columns }: WebhookColumns,
+  { url, status, ...columns }: WebhookColumns,
   now: Date,
 ): Promise<boolean> {
+  if (url !== undefined) {
+    await changeRow(trx, reach, id, { url, ...takenBack, ...unfailed, succeeded_at: null }, url)
+  }
   const given = Object.fromEntries(
     Object.entries(columns).filter(([, value]) => value !== undefined),
   )
   return changeRow(trx, reach, id, {
     ...given,
-    ...(columns.url === undefined && status === undefined ? {} : takenBack),
-    ...(status === undefined ? {} : changesOf[status]),
-    ...(columns.url === undefined
-      ? {}
-      : { ...unfailed, succeeded_at: provenSince(sql`url = ${columns.url}`) }),
+    ...(status === undefined ? {} : { ...takenBack, ...changesOf[status] }),
     updated_at: now,
   })
 }
@@ -96,12 +94,13 @@ const changesOf = {
   },
 } as const
 
-/** @returns false if the caller reaches none of that id */
+/** @param unlessUrl one with this URL stays @returns false if the caller reaches none of that id, or it stays */
 async function changeRow(
   trx: Trx,
   { workspaceId, domainId }: Reach,
   id: string,
   change: UpdateObject<Database, 'webhooks'>,
+  unlessUrl?: string,
 ): Promise<boolean> {
   const result = await trx
     .updateTable('webhooks')
@@ -110,6 +109,7 @@ async function changeRow(
     .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
+    .$if(unlessUrl !== undefined, (qb) => qb.where('url', '<>', unlessUrl as string))
     .executeTakeFirst()
   return result.numUpdatedRows > 0n
 }

@@ -6,34 +6,24 @@ import { rescheduleEmail } from '../../commands/emails/scheduled.ts'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { up } from '../../db/migrations/2026-11-26-62-header-names.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { erasing } from '../setup/erasing.ts'
 import { untilWaiting } from '../setup/lockWaits.ts'
 import { bringTo } from '../setup/states.ts'
 import { idOf, messageOf, startTestSubmission, submit } from '../setup/submission.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
-import { uniqueName } from '../setup/unique.ts'
 
 const api = await createTestApi()
 const { db, deps } = api
+const { contact, beginErasing, erase, newestJob } = erasing(api)
 await insertTestDomain(api, 'sender.test')
 const server = await startTestSubmission(api)
 
 const BO = 'bo@person.test'
 
-async function contact(): Promise<string> {
-  const email = `${uniqueName('ada')}@person.test`
-  const event = { event_name: 'seen', email }
-  expect((await api.request('POST', '/v1/automation/events', event)).status).toBe(202)
-  return email
-}
 /** Sends it to Bo alone. @returns its id */
 const send = async (headers: Record<string, string>, key = api.key) =>
   idOf(await submit(server.port, key, messageOf(headers), BO))
 const options = (given: object) => ({ 'X-Dripline-Options': JSON.stringify(given) })
-const erase = async (email: string) => {
-  const { status } = await api.request('DELETE', `/v1/automation/contacts/${email}`)
-  expect(status).toBe(204)
-  return carryOnErasing(deps)
-}
 const read = async (id: string) => {
   const { rows } = await sql<{ to: string[]; cc: string[]; subject: string; source: string }>`
     select m."to", m.cc, m.subject, (select encode(s.content, 'escape') from email_sources s
@@ -256,14 +246,11 @@ test('scheduled mail that is moved at that moment keeps the date that it has got
   const scheduled_at = first?.getTime()
   const id = await send({ To: `${email}, ${BO}`, ...options({ scheduled_at }) })
   const at = moved ?? new Date()
-  const path = `/v1/automation/contacts/${email}`
-  expect((await api.request('DELETE', path)).status).toBe(204)
-  const { rows } = await sql<{ id: string }>`
-    select id from jobs where kind = 'erasure' order by id desc limit 1`.execute(db)
+  expect(await beginErasing(email)).toBe(204)
   // What is open now the job waits for, and so not for what begins later.
   const open = await db.startTransaction().execute()
   await sql`select pg_current_xact_id()`.execute(open)
-  await runJobPage(deps, { id: rows[0]?.id ?? '' })
+  await runJobPage(deps, { id: (await newestJob()).id })
   await open.rollback().execute()
   const held = await db.startTransaction().execute()
   onTestFinished(async () => void (held.isCommitted || (await held.rollback().execute())))

@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { up } from '../../db/migrations/2026-11-27-64-reply-to.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { erasing } from '../setup/erasing.ts'
 import { createLeavers } from '../setup/leavers.ts'
 import { bringTo } from '../setup/states.ts'
 import { idOf, messageOf, startTestSubmission, submit } from '../setup/submission.ts'
@@ -10,21 +11,19 @@ import { carryOnErasing, traces } from '../setup/traces.ts'
 import { storeLinks } from '../setup/trackedMail.ts'
 import { uniqueName } from '../setup/unique.ts'
 
-const api = await createTestApi()
+const clock = { ahead_ms: 0 }
+const api = await createTestApi({ now: () => new Date(Date.now() + clock.ahead_ms) })
 const { db, deps, workspaceId } = api
 await insertTestDomain(api, 'shop.test')
+await insertTestDomain(api, 'mail.brand.test')
+await insertTestDomain(api, 'claimed.test', 'PENDING')
 const leavers = await createLeavers(api)
+const { contact, erase } = erasing(api)
 const server = await startTestSubmission(api)
 
 const FROM = 'Shop <hello@shop.test>'
 const BO = 'bo@person.test'
 
-async function contact(domain = 'person.test'): Promise<string> {
-  const email = `${uniqueName('ada')}@${domain}`
-  const event = { event_name: 'seen', email }
-  expect((await api.request('POST', '/v1/automation/events', event)).status).toBe(202)
-  return email
-}
 async function send(reply_to: string | string[], more: object = {}): Promise<string> {
   const mail = { from: FROM, to: BO, subject: 'S', text: 'T', reply_to, ...more }
   const { status, body } = await api.request('POST', '/v1/emails', mail)
@@ -32,11 +31,6 @@ async function send(reply_to: string | string[], more: object = {}): Promise<str
   return String(body['id'])
 }
 const end = (emailId: string) => bringTo(db, { emailId }, 'delivered', new Date())
-const erase = async (email: string) => {
-  const { status } = await api.request('DELETE', `/v1/automation/contacts/${email}`)
-  expect(status).toBe(204)
-  return carryOnErasing(deps)
-}
 const read = async (id: string) => {
   const { rows } = await sql<{ to: string[]; reply_to: string[]; subject: string; text: string }>`
     select "to", reply_to, subject, text from emails where id = ${id}`.execute(db)
@@ -44,14 +38,53 @@ const read = async (id: string) => {
 }
 const tomorrow = () => Date.now() + 86_400_000
 
-test.each(['person.test', 'shop.test'])('mail that has ended: an address at %s', async (domain) => {
-  const email = await contact(domain)
+test('mail that has ended, and whose text names them', async () => {
+  const email = await contact()
   const id = await send(`"Ada, as she is" <${email.toUpperCase()}>`, { text: email })
   await end(id)
   expect(await erase(email)).toBe('completed')
   expect(await read(id)).toEqual({ to: [BO], reply_to: [], subject: '', text: '' })
   expect(await traces(db, email)).toEqual([])
 })
+
+test.each(['person.test', 'claimed.test'])(
+  'mail that has ended, and says nothing else of them: an address at %s',
+  async (domain) => {
+    const email = await contact(domain)
+    const id = await send(email, { tags: { campaign: 'may' } })
+    const message = messageOf({ From: FROM, To: BO, 'Reply-To': `Ada <${email}>` })
+    const submitted = idOf(await submit(server.port, api.key, message, BO))
+    for (const one of [id, submitted]) await end(one)
+    expect(await erase(email)).toBe('completed')
+    expect(await read(id)).toEqual({ to: [BO], reply_to: [], subject: 'S', text: 'T' })
+    expect(await read(submitted)).toMatchObject({ reply_to: [], subject: 'Hello' })
+    const { rows } = await sql`select tags from emails where id = ${id}`.execute(db)
+    expect(rows).toEqual([{ tags: { campaign: 'may' } }])
+    expect(await traces(db, email)).toEqual([])
+  },
+)
+
+test.each(['shop.test', 'office.shop.test', 'brand.test'])(
+  'who answers for the shop, at %s, stays, and so does all mail to others',
+  async (domain) => {
+    const email = await contact(domain)
+    const ids = [
+      await send(`Anna <${email}>`, { text: `Yours, ${email}` }),
+      await send(['cy@person.test', email], { scheduled_at: tomorrow() }),
+      await send(email, { to: [BO, email] }),
+    ]
+    const message = messageOf({ From: FROM, To: `${BO}, ${email}`, 'Reply-To': email })
+    ids.push(idOf(await submit(server.port, api.key, message, BO)))
+    for (const id of [ids[0], ids[2], ids[3]]) await end(id ?? '')
+    expect(await erase(email)).toBe('completed')
+    const [all, later, theirs, named] = await Promise.all(ids.map(read))
+    const text = `Yours, ${email}`
+    expect(all).toEqual({ to: [BO], reply_to: [`Anna <${email}>`], subject: 'S', text })
+    expect(later).toMatchObject({ reply_to: ['cy@person.test', email], subject: 'S', text: 'T' })
+    expect(theirs).toMatchObject({ to: [BO], reply_to: [email], subject: '', text: '' })
+    expect(named).toMatchObject({ to: [BO], reply_to: [email], subject: '' })
+  },
+)
 
 test('one address of several, and others who are called by it', async () => {
   const email = await contact()
@@ -103,7 +136,7 @@ test('mail of before the migration is known too', async () => {
   expect(await traces(db, email)).toEqual([])
 })
 
-test('more of it than a page has', async () => {
+test('of 230 mails, of which a page takes 100, none names them any more', async () => {
   const email = await contact()
   const ids: string[] = []
   for (let n = 0; n < 230; n++) ids.push(await send(n % 2 ? email : ['cy@person.test', email]))
@@ -130,4 +163,15 @@ test('mail to the team about them keeps nothing of what its servers said, and no
     from executions x, generate_series(1, 250) n where x.id = ${one.executionId}`.execute(db)
   expect(await erase(one.email)).toBe('completed')
   expect(await traces(db, one.email, name)).toEqual([])
+})
+
+// The last one: ids do not go back with the clock.
+test('mail that a process has accepted whose clock is two hours ahead', async () => {
+  const email = await contact()
+  clock.ahead_ms = 2 * 3_600_000
+  const id = await send(email)
+  clock.ahead_ms = 0
+  await end(id)
+  expect(await erase(email)).toBe('completed')
+  expect((await read(id))?.reply_to).toEqual([])
 })

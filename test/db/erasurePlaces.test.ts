@@ -3,28 +3,15 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { createTestApi } from '../setup/api.ts'
+import { erasing } from '../setup/erasing.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
-import { uniqueName } from '../setup/unique.ts'
 
 const api = await createTestApi()
 const { db, deps, workspaceId } = api
+const { contact, beginErasing, newestJob } = erasing(api)
 
 /** Tags that one page looks at (`commands/contacts/erasePage.ts`). */
 const PAGE = 1_000
-
-async function contact(): Promise<string> {
-  const email = `${uniqueName('ada')}@person.test`
-  const event = { event_name: 'seen', email }
-  expect((await api.request('POST', '/v1/automation/events', event)).status).toBe(202)
-  return email
-}
-const erase = async (email: string) => {
-  const { status } = await api.request('DELETE', `/v1/automation/contacts/${email}`)
-  expect(status).toBe(204)
-  const { rows } = await sql<{ id: string }>`
-    select id from jobs where kind = 'erasure' order by id desc limit 1`.execute(db)
-  return rows[0]?.id ?? ''
-}
 
 test('a job that is paused at the tag of somebody who is erased meanwhile names them no more', async () => {
   const [first, second] = [await contact(), await contact()]
@@ -34,7 +21,8 @@ test('a job that is paused at the tag of somebody who is erased meanwhile names 
     union all select ${workspaceId}, 'tag', 2, 'dom', n || ':' || ${first}::text, 1 from generate_series(1, 10) n`.execute(
     db,
   )
-  const id = await erase(first)
+  expect(await beginErasing(first)).toBe(204)
+  const { id } = await newestJob()
   const job = async () => {
     const { rows } = await sql<{ place: string | null; done: number; status: string }>`
       select place, done, status from jobs where id = ${id}`.execute(db)
@@ -42,7 +30,7 @@ test('a job that is paused at the tag of somebody who is erased meanwhile names 
   }
   while ((await job()).done < PAGE) await runJobPage(deps, { id })
   expect((await api.request('POST', `/v1/jobs/${id}/pause`)).status).toBe(200)
-  await erase(second)
+  expect(await beginErasing(second)).toBe(204)
   expect(await carryOnErasing(deps)).toBe('completed')
   expect(await job()).toMatchObject({ status: 'paused' })
   expect(await traces(db, second)).toEqual([])

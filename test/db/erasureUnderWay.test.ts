@@ -9,6 +9,7 @@ import { releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
+import { erasing } from '../setup/erasing.ts'
 import { createLeavers } from '../setup/leavers.ts'
 import { untilWaiting } from '../setup/lockWaits.ts'
 import { bringTo } from '../setup/states.ts'
@@ -19,19 +20,13 @@ const clock = { ms: Date.now() }
 const api = await createTestApi({ now: () => new Date(clock.ms) })
 const { db, deps } = api
 const leavers = await createLeavers(api)
+const { beginErasing: erase, newestJob } = erasing(api)
 
 beforeAll(async () => {
   const body = { url: 'https://hooks.example.test/in', events: ['*'] }
   expect((await api.request('POST', '/v1/webhooks', body)).status).toBe(201)
 })
 
-const erase = async (email: string) =>
-  (await api.request('DELETE', `/v1/automation/contacts/${encodeURIComponent(email)}`)).status
-const newestJob = async () => {
-  const { rows } = await sql<{ id: string; status: string; input: Record<string, unknown> }>`
-    select id, status, input from jobs where kind = 'erasure' order by id desc limit 1`.execute(db)
-  return rows[0] ?? { id: '', status: 'none', input: {} }
-}
 const liveErasures = async () => (await sql`select 1 from live_erasures`.execute(db)).rows.length
 
 /** What webhooks have been told of a mail since it was sent: whom about, and what it is called. */

@@ -11,7 +11,7 @@ import {
 import { takeReport } from '../../commands/reports/take.ts'
 import { recordTracking } from '../../commands/tracking/record.ts'
 import { transact } from '../../commands/transact.ts'
-import { lockContactByEmail, waitBriefly } from '../../db/contacts/writes.ts'
+import { boundLockWaits, lockContactByEmail } from '../../db/contacts/writes.ts'
 import { insertMailEvent, type MailEventFacts } from '../../db/deliveries/mailEvents.ts'
 import { findTrackedDelivery } from '../../db/tracking/reads.ts'
 import { classifyReply } from '../../rules/mail/bounceRules.ts'
@@ -250,7 +250,7 @@ test('a segment that cannot have an event because somebody holds it is tried aga
   await transact(deps, async ({ db: trx }) => {
     await sql`update outbox set attempts = attempts + 1 where kind = 'mail_event'`.execute(trx)
     const briefly = transact(deps, async (inTrx) => {
-      await waitBriefly(inTrx.db)
+      await boundLockWaits(inTrx.db)
       const { id } = await contact(to)
       return tellLockedContact(inTrx, workspaceId, id, ['email.opened'])
     })

@@ -2,7 +2,7 @@
 import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { listNamingMail, walkNamingMail } from '../../db/contacts/headerNames.ts'
+import { listNamingMail, walkNamingMail } from '../../db/contacts/namingMail.ts'
 import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
 import { firstIdAt, type WorkspaceId } from '../../rules/ids.ts'
@@ -13,7 +13,7 @@ const { db, pool } = await createTestDatabase({ settings: workerSettings })
 const WORKSPACE = 'ws_1' as WorkspaceId
 const LIMIT = 100
 const email = 'ada@person.test'
-const whom = { contactId: 'ct_0', email, deliveryId: 2_900, at: new Date() }
+const whom = { contactId: 'ct_0', email, deliveryId: 2_900, at: new Date(), isCustomers: false }
 const id = firstIdAt('email', Date.now()).slice(0, -6)
 
 // A third of the mail asks to answer them first, a third last, and a third somebody else; a tenth of it is under way, and the last was sent later.

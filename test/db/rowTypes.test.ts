@@ -13,12 +13,12 @@ import * as answers from '../../db/contacts/answers.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
-import * as headerNames from '../../db/contacts/headerNames.ts'
 import { lockDeliveriesToBlank } from '../../db/contacts/lockDeliveries.ts'
+import * as namingMail from '../../db/contacts/namingMail.ts'
 import { listOpenTransactions } from '../../db/contacts/openTransactions.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
-import { insertMissingContacts } from '../../db/contacts/writes.ts'
+import { insertMissingMembers } from '../../db/contacts/writes.ts'
 import {
   extendLeases,
   forgetClaims,
@@ -155,11 +155,13 @@ const erased = {
   webhookEventId: '00000000-0000-0000-0000-000000000000',
   at,
   members: [],
+  isCustomers: false,
 }
+const address = { email: 'a@b.test', isCustomers: false }
 const blankedMail = {
   delivery_id: 1,
   email_id: id,
-  has_ended: true,
+  loses_content: true,
   is_shared: true,
   is_of_team: true,
 }
@@ -328,7 +330,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listCheckedDomains(trx, '', 1),
   (trx) => listLiveSchedules(trx, null, 1),
   (trx) => findKnown(trx, ws, 'workflow', [id]),
-  (trx) => insertMissingContacts(trx, ws, id, [{ id, email: 'a@b.test' }], at),
+  (trx) => insertMissingMembers(trx, ws, id, [{ id, email: 'a@b.test' }], at),
   (trx) => claimFill(trx, { now: at, until: at }),
   (trx) => findKeptKeys(trx, ws),
   (trx) => findKept(trx, ws, 'none'),
@@ -350,21 +352,21 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blankExecutions(trx, ws, id, { after: null, limit: 2 }),
   (trx) => blank.blankWebhookEvents(trx, ws, erased, 2),
   (trx) => blank.listMailToBlank(trx, ws, erased, { waits: true, limit: 2 }),
-  (trx) => blank.blankMail(trx, ws, { email: 'a@b.test', hmac }, [blankedMail], at),
+  (trx) => blank.blankMail(trx, ws, { ...address, hmac }, [blankedMail], at),
   (trx) => blank.hasMailLeft(trx, ws, erased),
-  (trx) => headerNames.walkNamingMail(trx, ws, erased, { after: '', waits: true, limit: 2 }),
-  (trx) => headerNames.listNamingMail(trx, ws, erased, { waits: true, limit: 2 }),
-  (trx) => headerNames.hasNamingMailLeft(trx, ws, erased),
+  (trx) => namingMail.walkNamingMail(trx, ws, erased, { after: '', waits: true, limit: 2 }),
+  (trx) => namingMail.listNamingMail(trx, ws, erased, { waits: true, limit: 2 }),
+  (trx) => namingMail.hasNamingMailLeft(trx, ws, erased),
   (trx) =>
-    headerNames.blankNamingMail(trx, ws, 'a@b.test', [
-      { email_id: id, has_ended: true, is_of_team: false },
+    namingMail.blankNamingMail(trx, ws, address, [
+      { email_id: id, loses_content: true, is_of_team: false },
     ]),
   (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
   (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
   (trx) => lockDeliveriesToBlank(trx, ws, [id], [id]),
   (trx) => walkTeamMail(trx, ws, erased, { after: null, limit: 2 }),
   (trx) => teamMail.hasTeamMailLeft(trx, ws, id),
-  (trx) => teamMail.blankTeamMail(trx, ws, 'a@b.test', { ids: [id], now: at }),
+  (trx) => teamMail.blankTeamMail(trx, ws, address, { ids: [id], now: at }),
   (trx) => answers.listAnswers(trx, ws, { after: '', at, limit: 2 }),
   (trx) => answers.replaceAnswers(trx, ws, [{ key: '00', body: '' }]),
   (trx) => blank.forgetPlaces(trx, ws, 'a@b.test'),

@@ -44,16 +44,16 @@ export async function traces(db: Db, ...values: string[]): Promise<string[]> {
 export async function carryOnErasing(deps: PageDeps): Promise<string> {
   const { db } = deps
   const list = async () => {
-    const { rows } = await sql<{ id: string; status: string; is_clear: boolean | null }>`
-      select id, status, input->'waits_for' = '[]' as is_clear
+    const { rows } = await sql<{ id: string; status: string; waits_for_nobody: boolean | null }>`
+      select id, status, input->'waits_for' = '[]' as waits_for_nobody
       from jobs where kind = 'erasure' order by id`.execute(db)
     return rows
   }
   for (const { id } of await list()) {
     for (;;) {
       const { more, wait_ms } = await runJobPage(deps, { id })
-      const isClear = (await list()).find((one) => one.id === id)?.is_clear
-      if (!more || (wait_ms !== undefined && isClear)) break
+      const waitsForNobody = (await list()).find((one) => one.id === id)?.waits_for_nobody
+      if (!more || (wait_ms !== undefined && waitsForNobody)) break
     }
   }
   return (await list()).at(-1)?.status ?? 'none'

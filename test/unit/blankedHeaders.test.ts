@@ -5,12 +5,13 @@ import { readHeader } from '../../mail/carried/header.ts'
 
 const ADA = 'ada@person.test'
 const BO = 'bo@person.test'
+const erased = (email: string, isCustomers = false) => ({ email, isCustomers })
 const BODY = `\r\n\r\nDear ${ADA}\r\n`
 
 /** The lines of the header without what keeps its length; null: it is as it was. Length, body and form of the rest are looked at too. */
-function blanked(header: string, email = ADA): string[] | null {
+function blanked(header: string, email = ADA, isCustomers = false): string[] | null {
   const message = Buffer.from(header + BODY)
-  const without = blankHeader(message, email)
+  const without = blankHeader(message, erased(email, isCustomers))
   if (without === null) return null
   expect(without.length).toBe(message.length)
   const read = readHeader(without)
@@ -30,8 +31,10 @@ test('who else is named stays, byte by byte, and the header without an end too',
   const bytes = (to: string) => Buffer.from(`From: a@b.test\r\nTo: ${to}\r\nX: \xff`, 'latin1')
   const others = `"Bo, \xe9" <${BO}>`
   const gap = ' '.repeat(`Ada <${ADA}>,\r\n `.length)
-  expect(blankHeader(bytes(`Ada <${ADA}>,\r\n ${others}`), ADA)).toEqual(bytes(others + gap))
-  expect(blankHeader(bytes(others), ADA)).toBeNull()
+  expect(blankHeader(bytes(`Ada <${ADA}>,\r\n ${others}`), erased(ADA))).toEqual(
+    bytes(others + gap),
+  )
+  expect(blankHeader(bytes(others), erased(ADA))).toBeNull()
 })
 
 test.each([
@@ -42,6 +45,13 @@ test.each([
   ['To: a da@person.test, "ada @person".test, "ada@ home" <bo@person.test>'],
 ])('what is not theirs stays: %j', (header) => {
   expect(blanked(header)).toBeNull()
+})
+
+test('whom to answer stays where the address is the customer’s, or the sender’s', () => {
+  const fields = `To: ${ADA}, ${BO}\r\nReply-To: ${ADA}`
+  expect(blanked(fields, ADA, true)).toEqual([`To: ${BO}`, `Reply-To: ${ADA}`])
+  const from = `From: Ada <${ADA}>`
+  expect(blanked(`${from}\r\n${fields}`)).toEqual([from, `To: ${BO}`, `Reply-To: ${ADA}`])
 })
 
 test.each([
@@ -113,7 +123,10 @@ test('a name over many lines leaves lines that are not too long', () => {
 })
 
 test('no address is written that nobody has written before', () => {
-  const without = blankHeader(Buffer.from(`To: "x\r\nCc: "ada@person.com`), 'ada@person.com')
+  const without = blankHeader(
+    Buffer.from(`To: "x\r\nCc: "ada@person.com`),
+    erased('ada@person.com'),
+  )
   expect(without?.toString()).not.toContain('.xxx')
 })
 
@@ -122,7 +135,7 @@ test('a header with nearly as many fields as it may have gets no more than can b
   const header = [...Array(240).fill(named), ...Array(655).fill('a:b')].join('\r\n')
   expect(Buffer.byteLength(header)).toBeLessThan(256 * 1024)
   expect(readHeader(Buffer.from(header + BODY))).toMatchObject({ fields: { length: 895 } })
-  const without = blankHeader(Buffer.from(header + BODY), ADA)
+  const without = blankHeader(Buffer.from(header + BODY), erased(ADA))
   expect(readHeader(without ?? Buffer.alloc(0))).toMatchObject({ bodyAt: header.length + 4 })
 })
 
