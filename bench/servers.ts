@@ -110,6 +110,7 @@ async function openServers(say: (line: string) => void) {
         dataDir: folder.postgres,
         port: await randomPort(),
         durable,
+        env: process.env,
         ...memory,
         log: say,
         logFile: folder.log('postgres'),

@@ -27,6 +27,8 @@ export interface PostgresOptions {
   durable: boolean
   /** How much of tables and indexes the server keeps in memory; 128MB if absent. */
   sharedBuffers?: string
+  /** The variables that may name other programs (`POSTGRES_BIN_PATH`); absent: the package's are taken. */
+  env?: Record<string, string | undefined>
   /** Called with progress messages. */
   log: (line: string) => void
   /** The server's log file; `<dataDir>.log` if absent. */
@@ -54,7 +56,7 @@ export interface Postgres {
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const dataDir = resolve(options.dataDir)
   const logFile = options.logFile ?? `${dataDir}.log`
-  const runner = findPostgres(dataDir)
+  const runner = findPostgres(dataDir, options.env)
   await stopLeftover(dataDir, options.log)
   const password = await ensureCluster(dataDir, runner, options)
   const url = `postgres://${USER}:${password}@127.0.0.1:${options.port}/dripline`

@@ -24,6 +24,8 @@ export interface PostgresRunner {
   owner: { uid: number; gid: number } | null
 }
 
+type Env = Record<string, string | undefined>
+
 interface Account {
   name: string
   uid: number
@@ -40,8 +42,8 @@ const ACCOUNTS = ['postgres', 'nobody', 'daemon']
  * owner of an existing data directory, or `postgres`, `nobody` or `daemon`, whichever exists. If that user cannot
  * reach the folder (a clone below /root), setpriv gives them the one capability that they need.
  */
-export function findPostgres(dataDir: string): PostgresRunner {
-  const bin = binFolder(process.env)
+export function findPostgres(dataDir: string, env: Env = {}): PostgresRunner {
+  const bin = binFolder(env)
   const initdb = join(bin, 'initdb')
   const postgres = join(bin, 'postgres')
   if (process.getuid?.() !== 0) return { initdb, postgres, prefix: [], user: null, owner: null }
@@ -72,7 +74,7 @@ export function findPostgres(dataDir: string): PostgresRunner {
  * The folder of `initdb` and `postgres`: `POSTGRES_BIN_PATH`, then the package's.
  * @throws Error if the named one has none of the major version that the project runs on
  */
-export function binFolder(env: NodeJS.ProcessEnv): string {
+export function binFolder(env: Env): string {
   const given = env['POSTGRES_BIN_PATH']
   if (given) {
     for (const program of ['initdb', 'postgres']) checkVersion(given, program)

@@ -46,6 +46,7 @@ export function createParts({ env, folder, ports, console, onGone }: PartsOption
           dataDir: folder.postgres,
           port: ports.postgres,
           durable: true,
+          env,
           log: part.say,
           logFile: folder.log('postgres'),
         })
