@@ -13,7 +13,9 @@ import {
 } from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
 import { listOpenTransactions, type OpenTransaction } from '../../db/contacts/openTransactions.ts'
+import { waitingBriefly } from '../../db/contacts/writes.ts'
 import { isOfSendingDomain } from '../../db/domains/sending.ts'
+import { isLockTimeout } from '../../db/failures.ts'
 import type { JobRow } from '../../db/jobs/reads.ts'
 import { updateJob } from '../../db/jobs/writes.ts'
 import { blankTagChanges, blankTags } from '../../db/stats/blank.ts'
@@ -21,6 +23,7 @@ import { eraseSuppression } from '../../db/suppressions/erased.ts'
 import { limits } from '../../rules/limits.ts'
 import { eventIdHash } from '../events/record.ts'
 import type { JobPage, JobPageDeps } from '../jobs/page.ts'
+import { inSavepoint } from '../transact.ts'
 import { blankAnswers } from './eraseAnswers.ts'
 import { type EraseInput, inputOfOver, ofInput } from './eraseInput.ts'
 import {
@@ -115,7 +118,13 @@ async function endTheirs(
 ): Promise<number> {
   const { db: trx, now } = deps
   const { email, members } = erased
-  await eraseMemberships(deps, workspaceId, { email, members, at: now() })
+  await inSavepoint(
+    trx,
+    () =>
+      waitingBriefly(trx, () => eraseMemberships(deps, workspaceId, { email, members, at: now() })),
+    // Who holds an audience for long keeps nothing else from being done; the next page tries again.
+    (err) => !isLockTimeout(err),
+  )
   const next = { now: now(), limit: PAGE }
   const cancelled = await cancelErasedMail(trx, workspaceId, erased, next)
   await deleteContactNews(trx, workspaceId, erased.contactId)

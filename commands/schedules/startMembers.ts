@@ -27,8 +27,11 @@ const PAGE = 50
 /** A schedule whose time has come. */
 type DueSchedule = ScheduleRow & { due_at: Date }
 
-/** How long the first member is waited for at most; behind who holds them others may queue, who all come before. */
-const WAIT_MAX_MS = 8_000
+/**
+ * How long the first member is waited for at most; behind who holds them others may queue, who all come before. Shorter than others of the process
+ * wait for a connection (5 s): pages of many workspaces may have all of them.
+ */
+const WAIT_MAX_MS = 3_000
 
 /**
  * Goes on after the last member that was looked at. Who left the audience or the workflow, fails the filter, or may not enter again is passed over.
@@ -103,6 +106,7 @@ function startPage(
     const through = firstHeld < 0 ? emails : emails.slice(0, firstHeld)
     if (through.length === 0) return false
     // After the contacts, so that whoever pauses the workflow waits for none of them.
+    if (wait_ms !== undefined) await boundLockWaits(trx)
     const now = await lockSchedule(trx, workspaceId, key)
     if (!now || isOther(now, row)) return true
     // Who held a contact may have taken them out of the audience meanwhile.

@@ -18,7 +18,7 @@ export interface NamingMail {
 
 type Whom = Pick<Erased, 'contactId' | 'deliveryId' | 'at'> & ErasedAddress
 
-/** A process whose clock is ahead makes ids of later. Mail with the same header may go on for ever, and is walked over up to here. */
+/** A process whose clock is ahead makes ids of later. Mail with the same header may go on for ever, and is looked at up to here. */
 const CLOCK_AHEAD_MS = 3_600_000
 
 /** Recipients and further addresses for answers have hashes of their own (migrations 62 and 64). */
@@ -27,22 +27,21 @@ const hashOfAnswered = (email: string) => sql`hashtextextended(${email}, 1)`
 
 interface Stretch {
   after: string
-  /** An expression; null: no end. */
-  until: RawBuilder<unknown>
   /** An expression; null: all of them. */
   limit: RawBuilder<unknown>
 }
 
-const FROM_THE_FIRST: Stretch = { after: '', until: sql`null`, limit: sql`null` }
+const FROM_THE_FIRST: Stretch = { after: '', limit: sql`null` }
 
 /**
  * Ids of emails that name the address, in their order, and perhaps some of after the erasure; `is_only_asked`: as whom to answer, and not as a
  * recipient. Mail that asks to answer an address of the customer's own may be all mail that they ever sent; it is not looked for.
  */
-function emailsNaming(workspaceId: WorkspaceId, whom: Whom, { after, until, limit }: Stretch) {
-  const { email, isCustomers } = whom
+function emailsNaming(workspaceId: WorkspaceId, whom: Whom, { after, limit }: Stretch) {
+  const { at, email, isCustomers } = whom
+  const until = firstIdAt('email', at.getTime() + CLOCK_AHEAD_MS)
   const isWithin = (id: RawBuilder<unknown>) =>
-    sql`${id} > ${after}::text and (${until}::text is null or ${id} < ${until}::text) order by ${id} limit ${limit}`
+    sql`${id} > ${after}::text and ${id} < ${until}::text order by ${id} limit ${limit}`
   const byHash = (hash: RawBuilder<unknown>) => sql`
       from header_names h where h.workspace_id = ${workspaceId} and h.hash = ${hash} and ${isWithin(sql`h.email_id`)}`
   const asRecipient = sql`
@@ -102,10 +101,9 @@ export async function walkNamingMail(
   whom: Whom,
   { after, waits, limit }: { after: string; waits: boolean; limit: number },
 ): Promise<{ mails: NamingMail[]; next: string | null }> {
-  const until = sql`${firstIdAt('email', whom.at.getTime() + CLOCK_AHEAD_MS)}`
   const { rows } = await sql<NamingMail & { to_blank: boolean }>`
     select ${columns(workspaceId, whom)}, ${isToBlank(whom)} and ${isReady(waits)} as to_blank
-    from ${withDeliveries(workspaceId, whom, { after, until, limit: sql`${limit}` })}
+    from ${withDeliveries(workspaceId, whom, { after, limit: sql`${limit}` })}
     order by n.email_id`.execute(trx)
   return {
     mails: rows.flatMap(({ to_blank, ...mail }) => (to_blank ? mail : [])),
@@ -113,10 +111,7 @@ export async function walkNamingMail(
   }
 }
 
-/**
- * The next of it that is to be blanked. It reads all that is left: `walkNamingMail` comes first, and this one finds what that has passed over,
- * and the mail of a process whose clock is far ahead.
- */
+/** The next of it that is to be blanked. It reads all that is left: `walkNamingMail` comes first, and this one finds what that has passed over. */
 export async function listNamingMail(
   trx: Trx,
   workspaceId: WorkspaceId,

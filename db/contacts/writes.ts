@@ -14,6 +14,15 @@ export async function boundLockWaits(trx: Trx, most_ms = LOCK_WAIT_MS): Promise<
   await sql`select set_config('lock_timeout', ${`${most_ms}ms`}, true)`.execute(trx)
 }
 
+/** Does work that waits for no lock longer than `LOCK_WAIT_MS` (55P03); what follows it waits as before. Where it throws, the caller rolls back. */
+export async function waitingBriefly(trx: Trx, work: () => Promise<void>): Promise<void> {
+  const { rows } = await sql<{ before: string }>`
+    select current_setting('lock_timeout') as before`.execute(trx)
+  await boundLockWaits(trx)
+  await work()
+  await sql`select set_config('lock_timeout', ${rows[0]?.before}, true)`.execute(trx)
+}
+
 /**
  * Locks the contact of an address (order of locks: `transact`).
  * @param email in lower case

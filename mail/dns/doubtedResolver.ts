@@ -6,6 +6,8 @@ import type { Dns } from './resolver.ts'
 
 /** So long no domain is asked for once more, however many domains of recipients are not found. */
 const KNOWN_MS = 5_000
+/** What was asked while it was doubted may be answered from a cache for so long (`dnsCache`). */
+const CACHED_MS = 65_000
 /** Domains of which that is known at a time. */
 const KNOWN_MAX = 1_000
 
@@ -39,6 +41,7 @@ export function createResolverDoubt(options: DoubtOptions): Believed {
   let foundLast: string | null = null
   let provenUntil = Number.NEGATIVE_INFINITY
   let isDoubted = false
+  let doubtedAt = Number.NEGATIVE_INFINITY
 
   const finds = async (domain: string) =>
     hasRecords(await findMxHosts(dns, domain, { ownNames: [], random: () => 0 }))
@@ -49,14 +52,18 @@ export function createResolverDoubt(options: DoubtOptions): Believed {
     if (isProven) provenUntil = now() + KNOWN_MS
     else if (!isDoubted) onDoubt?.()
     isDoubted = !isProven
+    if (isDoubted) doubtedAt = now()
     return isProven
   }
 
   return async (found, domain, returnPath) => {
     if (hasRecords(found)) foundLast = domain
     const isMissing = found.kind === 'unknown_domain' || found.kind === 'no_server'
-    if (!isMissing || (await isBelieved(returnPath))) return found
-    return { kind: 'doubted', error: found.error }
+    if (!isMissing) return found
+    const isBelievedNow = await isBelieved(returnPath)
+    // The answer may be of while it was doubted.
+    const isOld = isBelievedNow && now() - doubtedAt < CACHED_MS && (await finds(domain))
+    return isBelievedNow && !isOld ? found : { kind: 'doubted', error: found.error }
   }
 }
 

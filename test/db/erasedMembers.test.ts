@@ -62,9 +62,10 @@ test('who is erased while a page of members is about to be started leaves no tra
   expect(await traces(db, email)).toEqual([])
 })
 
-test('who was added while the erasure waited for the contact is a member of nothing, however long its job has to wait', async () => {
+/** A contact who joins an audience while their erasure waits for their row. */
+async function lateMember() {
   const email = await contact()
-  const { body } = await api.request('POST', '/v1/audiences', { name: 'Late' })
+  const { body } = await api.request('POST', '/v1/audiences', { name: uniqueName('Late') })
   const audience_id = String(body['id'])
   const held = await db.startTransaction().execute()
   await sql`select from contacts where email = ${email} for update`.execute(held)
@@ -74,7 +75,22 @@ test('who was added while the erasure waited for the contact is a member of noth
   await untilWaiting(db, 2)
   await held.rollback().execute()
   expect([(await joining).status, await erasure]).toEqual([201, 204])
+  return { email, audience_id }
+}
 
+test('who holds the audience of a late member for long holds up nothing else of the erasure', async () => {
+  const { email, audience_id } = await lateMember()
+  const open = await db.startTransaction().execute()
+  await sql`select from audiences where id = ${audience_id} for update`.execute(open)
+  const { id } = await newestJob()
+  expect(await runJobPage(deps, { id })).toMatchObject({ more: true, wait_ms: expect.any(Number) })
+  await open.rollback().execute()
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect(await traces(db, email)).toEqual([])
+})
+
+test('who was added while the erasure waited for the contact is a member of nothing, however long its job has to wait', async () => {
+  const { email, audience_id } = await lateMember()
   const open = await db.startTransaction().execute()
   onTestFinished(async () => void (await open.rollback().execute()))
   await sql`select 1`.execute(open)

@@ -166,9 +166,9 @@ test('mail to the team about them keeps nothing of what its servers said, and no
 })
 
 // The last one: ids do not go back with the clock.
-test('mail that a process has accepted whose clock is two hours ahead', async () => {
+test('mail that a process has accepted whose clock is half an hour ahead', async () => {
   const email = await contact()
-  clock.ahead_ms = 2 * 3_600_000
+  clock.ahead_ms = 30 * 60_000
   const id = await send(email)
   clock.ahead_ms = 0
   await end(id)

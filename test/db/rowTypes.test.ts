@@ -18,7 +18,7 @@ import * as namingMail from '../../db/contacts/namingMail.ts'
 import { listOpenTransactions } from '../../db/contacts/openTransactions.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
-import { insertMissingMembers } from '../../db/contacts/writes.ts'
+import { insertMissingMembers, waitingBriefly } from '../../db/contacts/writes.ts'
 import {
   extendLeases,
   forgetClaims,
@@ -331,6 +331,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listLiveSchedules(trx, null, 1),
   (trx) => findKnown(trx, ws, 'workflow', [id]),
   (trx) => insertMissingMembers(trx, ws, id, [{ id, email: 'a@b.test' }], at),
+  (trx) => waitingBriefly(trx, async () => undefined),
   (trx) => claimFill(trx, { now: at, until: at }),
   (trx) => findKeptKeys(trx, ws),
   (trx) => findKept(trx, ws, 'none'),

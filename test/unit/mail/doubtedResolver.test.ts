@@ -85,6 +85,18 @@ test('the domain that it found last speaks for it where a sender has lost its re
   expect(doubts(), 'it was believed in between').toBe(2)
 })
 
+test('what a cache has from a resolver that was doubted is not believed when that is well again', async () => {
+  const { look, domains, asked, clock } = createStage({})
+  expect(await look(unknown, 'acme.test')).toBe('doubted')
+  for (const domain of [RETURN_PATH, 'acme.test']) domains.add(domain)
+  clock.ms += 5_000
+  expect(await look(unknown, 'acme.test')).toBe('doubted')
+  expect(await look(unknown, 'typo.test'), 'not there now either').toBe('unknown_domain')
+  clock.ms += 60_000
+  expect(await look(unknown, 'typo.test')).toBe('unknown_domain')
+  expect(asked.filter((name) => name === 'typo.test')).toHaveLength(1)
+})
+
 test('one sender without records makes no mail of others wait', async () => {
   const { look } = createStage({ found: [RETURN_PATH] })
   expect(await look(unknown, 'typo.test', 'bounces.lapsed.test')).toBe('doubted')
