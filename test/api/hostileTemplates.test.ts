@@ -123,8 +123,11 @@ test.each([
 
 test('what is cheap is sent while a slow one is rendered', async () => {
   const slow = send('{% for i in (1..99999) %}{% for j in (1..99999) %}{% endfor %}{% endfor %}')
-  const begin = performance.now()
+  let isOver = false
+  void slow.finally(() => {
+    isOver = true
+  })
   for (let i = 0; i < 10; i++) expect((await send('{{ i }}', { i })).status).toBe(200)
-  expect(performance.now() - begin).toBeLessThan(5_000)
+  expect(isOver).toBe(false)
   expect((await slow).body.code).toBe('template_too_slow')
 }, 60_000)
