@@ -24,7 +24,8 @@ export async function listOpenTransactions(
   among: readonly string[] | null,
 ): Promise<OpenTransaction[]> {
   const { rows } = await sql<OpenTransaction>`
-    select coalesce(l.virtualxid, '') as virtualxid, coalesce(a.pid, 0) as pid, coalesce(a.application_name, '') as application_name from pg_locks l join pg_stat_activity a on a.pid = l.pid
+    select coalesce(l.virtualxid, '') as virtualxid, coalesce(a.pid, 0) as pid, coalesce(a.application_name, '') as application_name
+    from pg_locks l join pg_stat_activity a on a.pid = l.pid
     where l.locktype = 'virtualxid' and l.mode = 'ExclusiveLock' and a.pid <> pg_backend_pid()
       and a.datname = current_database() and a.usesysid is not null and a.application_name is distinct from ${DUMP}
       and (${among === null}::boolean or l.virtualxid = any(${[...(among ?? [])]}::text[]))

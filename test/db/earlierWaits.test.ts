@@ -8,7 +8,7 @@ import type { Database } from '../../db/schema.ts'
 import { apiSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
-import { nodesOf } from '../setup/planNodes.ts'
+import { nodesOf, readBy } from '../setup/planNodes.ts'
 
 const { db, pool } = await createTestDatabase({ settings: apiSettings })
 
@@ -72,7 +72,7 @@ async function rowsRead(...tables: string[]): Promise<number> {
     ])
     for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
       if (!tables.includes(node['Relation Name'] ?? '')) continue
-      read += (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+      read += readBy(node)
     }
   }
   return read

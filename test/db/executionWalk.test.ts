@@ -9,7 +9,7 @@ import { workerSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { whileTablesGrow } from '../setup/growingTables.ts'
-import { nodesOf, type PlanNode } from '../setup/planNodes.ts'
+import { nodesOf, type PlanNode, readBy } from '../setup/planNodes.ts'
 
 const { db, pool } = await createTestDatabase({ settings: workerSettings })
 const WORKSPACE = 'ws_1' as WorkspaceId
@@ -58,12 +58,7 @@ async function readsOf({ sql: text, parameters }: CompiledQuery) {
     'Index Cond'?: string
   })[]
   return {
-    most: Math.max(
-      ...nodes.map(
-        (node) =>
-          (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
-      ),
-    ),
+    most: Math.max(...nodes.map((node) => readBy(node))),
     others: nodes
       .filter((node) => /^(Bitmap )?Index( Only)? Scan|Seq Scan/.test(node['Node Type']))
       .map((node) => `${node['Node Type']} by ${node['Index Cond']}`)

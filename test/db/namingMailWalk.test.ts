@@ -7,7 +7,7 @@ import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
 import { firstIdAt, type WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
-import { nodesOf } from '../setup/planNodes.ts'
+import { nodesOf, readBy } from '../setup/planNodes.ts'
 
 const { db, pool } = await createTestDatabase({ settings: workerSettings })
 const WORKSPACE = 'ws_1' as WorkspaceId
@@ -63,8 +63,7 @@ test('each mail that is to be blanked is on one page, and a page reads no others
     const { rows } = await pool.query(`explain (analyze, format json) ${sql}`, [...parameters])
     for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
       if (!node['Relation Name']) continue
-      const read =
-        (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+      const read = readBy(node)
       expect(read, `${node['Node Type']} ${node['Relation Name']}`).toBeLessThanOrEqual(3 * LIMIT)
     }
   }

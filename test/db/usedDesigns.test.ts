@@ -6,7 +6,7 @@ import { apiSettings } from '../../db/settings.ts'
 import { listUsedDesignsHolding } from '../../db/workflows/usedDesigns.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
-import { nodesOf } from '../setup/planNodes.ts'
+import { nodesOf, readBy } from '../setup/planNodes.ts'
 
 const { db, pool } = await createTestDatabase({ settings: apiSettings })
 const VERSIONS = 60
@@ -71,6 +71,6 @@ async function nodesRead({ sql: text, parameters }: CompiledQuery) {
   const { rows } = await pool.query(`explain (analyze, format json) ${text}`, [...parameters])
   return [...nodesOf(rows[0]['QUERY PLAN'][0].Plan)].map((node) => ({
     table: node['Relation Name'],
-    rows: (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+    rows: readBy(node),
   }))
 }

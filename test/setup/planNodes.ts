@@ -16,3 +16,7 @@ export function* nodesOf(node: PlanNode): Generator<PlanNode> {
   yield node
   for (const inner of node.Plans ?? []) yield* nodesOf(inner)
 }
+
+/** How many rows a node has read in all its loops, those too that it has dropped. */
+export const readBy = (node: PlanNode): number =>
+  (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
