@@ -10,8 +10,10 @@ export type FillRow = Row<'segment_fills'>
 export type TakenFill = FillRow & { is_clear: boolean }
 
 /**
- * Takes a fill of any workspace that is due, until `until`. Those that another worker takes at this moment are passed over. A fence
- * from the cluster that a backup was taken of may lie ahead of every transaction, so it is set again.
+ * Takes a fill of any workspace that is due, until `until`. Those that another worker takes at this moment are passed over. Its fence is the
+ * id of the first taking: whoever has read before that the segment is not kept has the lock of a contact, so an id, and a smaller one
+ * (the end of a snapshot would not do: it leaves out the newest that still run). What runs in other databases of the cluster is
+ * nobody of ours. A fence from the cluster that a backup was taken of may lie ahead of every transaction, so it is set again.
  */
 export async function claimFill(
   db: Db,
@@ -20,14 +22,16 @@ export async function claimFill(
   const { rows } = await sql<TakenFill>`
     update segment_fills f set next_at = ${until}::timestamptz,
       fence = case
-        when f.fence is null or f.fence > pg_snapshot_xmax(pg_current_snapshot())
-          then pg_snapshot_xmax(pg_current_snapshot())
+        when f.fence is null or f.fence > pg_current_xact_id() then pg_current_xact_id()
         else f.fence end
     where f.segment_id = (
       select segment_id from segment_fills where next_at <= ${now}::timestamptz
       order by next_at limit 1 for update skip locked)
     returning f.segment_id, f.workspace_id, f.generation, f.after_contact_id, f.fence, f.next_at,
-      f.fence <= pg_snapshot_xmin(pg_current_snapshot()) as is_clear
+      not exists (
+        select from pg_locks l join pg_stat_activity a on a.pid = l.pid
+        where l.locktype = 'transactionid' and l.mode = 'ExclusiveLock'
+          and a.datname = current_database() and age(l.transactionid) > age(f.fence::xid)) as is_clear
   `.execute(db)
   return rows[0]
 }

@@ -1,16 +1,19 @@
 // Filling segments beside everything else: several workers, held contacts, transactions that do not know of it, changed conditions.
 // Long because all of them are met by the same contacts.
 import { sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { deleteAudience } from '../../commands/audiences/delete.ts'
 import type { CommandDeps } from '../../commands/deps.ts'
 import { recordAutomationEvent } from '../../commands/events/record.ts'
 import { fillNext } from '../../commands/segments/fill.ts'
 import { lookAtDue } from '../../commands/segments/lookDue.ts'
 import { transact } from '../../commands/transact.ts'
+import { setTriggers } from '../../commands/workflows/triggers.ts'
+import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { createSegmentWorld } from '../setup/contactSegments.ts'
+import { createSegmentWorld, startsAt } from '../setup/contactSegments.ts'
 import { createTestDatabase } from '../setup/database.ts'
+import { insertFlow } from '../setup/flows.ts'
 import { insertAudience } from '../setup/schedules.ts'
 
 const { db } = await createTestDatabase()
@@ -34,12 +37,29 @@ async function insertContacts(workspaceId: WorkspaceId, at: Date): Promise<void>
     from generate_series(1, ${CONTACTS}) as n`.execute(db)
 }
 
-/** A promise that the test keeps. */
+/** An event that makes a contact who says to be of the even ones. */
+const insertSeen = (
+  inTrx: Parameters<typeof recordAutomationEvent>[0],
+  workspaceId: WorkspaceId,
+  email: string,
+) =>
+  recordAutomationEvent(inTrx, workspaceId, {
+    eventId: null,
+    eventName: 'seen',
+    email,
+    properties: {},
+    at: inTrx.now(),
+    contactProperties: { even: true },
+    createContact: true,
+  })
+
+/** A promise that the test keeps, at its end at the latest: what waits for it would hold up the tests behind. */
 function gate() {
   let resolve = () => {}
   const promise = new Promise<void>((done) => {
     resolve = done
   })
+  onTestFinished(() => resolve())
   return { promise, resolve }
 }
 
@@ -173,15 +193,7 @@ test('a contact is found whom a transaction makes that does not know of the segm
   const made = gate()
   const release = gate()
   const making = transact(deps, async (inTrx) => {
-    await recordAutomationEvent(inTrx, workspaceId, {
-      eventId: null,
-      eventName: 'seen',
-      email,
-      properties: {},
-      at: deps.now(),
-      contactProperties: { even: true },
-      createContact: true,
-    })
+    await insertSeen(inTrx, workspaceId, email)
     made.resolve()
     await release.promise
   })
@@ -199,6 +211,46 @@ test('a contact is found whom a transaction makes that does not know of the segm
   expect(await members(id)).toEqual([email])
   await patch(email, { even: false })
   expect(await moves(email)).toEqual([`left ${id}`])
+})
+
+test('a contact is found of a transaction that has begun while the one was open that keeps the segment', async () => {
+  const { segment, fill, members, workspace, workspaceId, deps } = await createSegmentWorld(db)
+  const id = await segment(isEven)
+  const given = startsAt('segment_entered', id)
+  const workflowId = await insertFlow(db, workspace, given)
+  const email = 'new@example.test'
+  const made = gate()
+  const release = gate()
+  const making = await transact(deps, async (inTrx) => {
+    await setTriggers(inTrx, { id: workflowId, workspace_id: workspaceId }, 1, given as Design)
+    const later = transact(deps, async (other) => {
+      await insertSeen(other, workspaceId, email)
+      made.resolve()
+      await release.promise
+    })
+    await made.promise
+    // Not `later` itself, whose end this would wait for.
+    return { later }
+  })
+  // At once: any other write would end with an id behind that of the transaction that is open.
+  await fillNext(deps, () => false)
+  release.resolve()
+  await making.later
+  await fill()
+  expect(await members(id)).toEqual([email])
+})
+
+test('a transaction of another database of the cluster is not waited for', async () => {
+  const other = await createTestDatabase()
+  const open = await other.db.startTransaction().execute()
+  onTestFinished(() => open.rollback().execute())
+  await sql`select pg_current_xact_id()`.execute(open)
+  const { segment, begin, members, workspaceId, deps } = await createSegmentWorld(db)
+  await insertContacts(workspaceId, deps.now())
+  const id = await segment(isEven)
+  await begin('segment_entered', id)
+  await fillNext(deps, () => false)
+  expect(await members(id)).toEqual(evens())
 })
 
 test('several workers look at those who are due, each of whom moves once; a held one later', async () => {
