@@ -11,7 +11,7 @@ export interface LaneLeases {
   shards: ShardRange
   /** When a lease that is given or extended now ends, by the clock of this process: never later than by that of Postgres. */
   next: () => Date
-  /** Notes a lease that was given or extended. */
+  /** Notes a lease that was given or extended, with the very objects whose attempts ask for it. */
   note: (deliveries: readonly ClaimedDelivery[], until: Date) => void
   /** Whether a lease is still valid by the clock of this process, which may have been frozen. */
   isValid: (delivery: ClaimedDelivery) => boolean

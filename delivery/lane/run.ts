@@ -149,10 +149,11 @@ function createRunning(
       rooms: rooms.left(),
     })
     metrics?.claimed(deliveries.length, performance.now() - began)
-    leases.note(deliveries, until)
     for (const { id } of deliveries) passPoint('claimed', id)
     try {
-      attempts.begin(await admit(deliveries))
+      const admitted = await admit(deliveries)
+      leases.note(admitted, until)
+      attempts.begin(admitted)
     } catch (err) {
       await release(deliveries)
       throw err
