@@ -1,4 +1,4 @@
-// Classifies database errors: not reachable, busy, unique key violated, worth another try.
+// Classifies database errors: not reachable, passing, busy, unique key violated, worth another try.
 import { NoPlace } from './shares.ts'
 
 const UNAVAILABLE_CODES = new Set([
@@ -45,6 +45,19 @@ export function isUnusable(err: unknown): boolean {
   // invalid_authorization_specification and its kind, invalid_catalog_name, insufficient_privilege.
   return /^(28...|3D000|42501)$/.test(String(err.code))
 }
+
+/**
+ * Classes of SQLSTATE that speak of the connection, of a transaction that may not write, of want of room, of what others hold, of an
+ * operator, and of the system below: not of what was to be written.
+ */
+const PASSING = /^(08|25|40|53|55|57|58)...$/
+
+/**
+ * True if Postgres takes nothing of this kind now, and may take the very same later: it is away or is refused as it is configured, its disk
+ * is full, it is read-only, somebody holds a table, an operator has cancelled the statement.
+ */
+export const isPassing = (err: unknown): boolean =>
+  isUnusable(err) || (err instanceof Error && 'code' in err && PASSING.test(String(err.code)))
 
 /** True when a unique key refused a row; `constraint` narrows it to one. */
 export function isUniqueViolation(err: unknown, constraint?: string): boolean {

@@ -18,7 +18,7 @@ import { GivenUp } from './compose/mailGuard.ts'
 import type { DeliveryDeps } from './deps.ts'
 import { keepTime, movedAlong } from './heldTime.ts'
 import type { LaneLeases } from './lane/leases.ts'
-import { createSettler } from './lane/settleSurely.ts'
+import { createSettler, type Outcomes } from './lane/settleSurely.ts'
 import { mayGoTo } from './lane/shards.ts'
 import { afterExpiry, toSettlement } from './nextState.ts'
 import { passPoint } from './points.ts'
@@ -32,22 +32,26 @@ const MARK_GATHER_MS = 1
 /** Mail with attachments that finds no place, and a suspect that finds no moment to be composed, come back after one to three times this time. */
 const PLACE_MS = 1_000
 
+/** What of a lane its attempts need. */
+interface OfLane {
+  leases: LaneLeases
+  outcomes: Outcomes
+  useEmail: UseEmail
+  /** Called with a delivery that could not be marked: nothing was sent. */
+  onLost: (delivery: ClaimedDelivery) => Promise<void>
+}
+
 /**
  * Makes a function that runs one attempt of a claimed delivery and settles it. It never throws. It calls `onSent` when a server has
  * taken the mail, before the settlement is written.
- * @param onLost called with a delivery that could not be marked: nothing was sent
  */
-export function createDelivery(
-  deps: DeliveryDeps,
-  leases: LaneLeases,
-  useEmail: UseEmail,
-  onLost: (delivery: ClaimedDelivery) => Promise<void>,
-) {
+export function createDelivery(deps: DeliveryDeps, lane: OfLane) {
+  const { leases, outcomes, useEmail, onLost } = lane
   const { log, now, metrics, config } = deps
   const attempt = createAttempt(deps, leases, useEmail)
-  const settleSurely = createSettler(deps, leases.token)
+  const settleSurely = createSettler(deps, leases.token, outcomes)
   const { contextAt, settlementOf } = createDecisions(deps)
-  const answerForTest = createTestAnswers(deps, leases, settleSurely)
+  const answerForTest = createTestAnswers(deps, lane, settleSurely)
 
   return async (delivery: ClaimedDelivery, onSent: () => void): Promise<void> => {
     const fields = { delivery_id: delivery.id, email_id: delivery.email_id }

@@ -16,7 +16,7 @@ import { isTestAddress, type TestName, testNameOf, testNames } from '../rules/ma
 import { createTrace, toAttempt } from './attemptRow.ts'
 import type { DeliveryDeps } from './deps.ts'
 import type { LaneLeases } from './lane/leases.ts'
-import { createSureWriter } from './lane/settleSurely.ts'
+import { createSureWriter, type Outcomes } from './lane/settleSurely.ts'
 import { toSettlement } from './nextState.ts'
 
 /** How much of a body is looked through for its first link. */
@@ -66,11 +66,13 @@ interface Answer {
  */
 export function createTestAnswers(
   deps: DeliveryDeps,
-  leases: LaneLeases,
+  { leases, outcomes }: { leases: LaneLeases; outcomes: Outcomes },
   settleSurely: (settlement: Settlement) => Promise<void>,
 ) {
   const { db, now, config } = deps
-  const writeSurely = createSureWriter<Answer>(deps, (group) => writeAnswers(deps, leases, group))
+  const writeSurely = createSureWriter<Answer>(deps, outcomes, (group) =>
+    writeAnswers(deps, leases, group),
+  )
 
   return async (delivery: ClaimedDelivery): Promise<void> => {
     const at = now()

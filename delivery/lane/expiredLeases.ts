@@ -12,7 +12,7 @@ import {
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import type { Settlement } from '../../db/deliveries/settle.ts'
 import { listEmailCategories } from '../../db/emails/contents.ts'
-import { isUnavailable } from '../../db/failures.ts'
+import { isPassing } from '../../db/failures.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { toSettlement } from '../nextState.ts'
 import { writeGroupOrEach } from '../writeGroupOrEach.ts'
@@ -72,7 +72,7 @@ async function takeOver(deps: DeliveryDeps, expired: readonly ExpiredLease[]): P
   deps.log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
   const faults = await writeGroupOrEach(settlements, (some) => settle(deps, some, null))
   for (const [i, err] of faults.entries()) {
-    if (isUnavailable(err)) throw err
+    if (isPassing(err)) throw err
     const delivery_id = settlements[i]?.id
     if (err)
       deps.log.error({ err, delivery_id }, 'a delivery could not be taken over; it is tried again')

@@ -18,6 +18,7 @@ import { createLeases } from './leases.ts'
 import { type Lane, type Ownership, own } from './ownership.ts'
 import { createReady, READY_MS } from './ready.ts'
 import { createRooms } from './rooms.ts'
+import type { Outcomes } from './settleSurely.ts'
 import { laneShards } from './shards.ts'
 
 /** Deliveries for each connection that take a place: while one is sent, the next ones are composed. */
@@ -88,6 +89,7 @@ function createRunning(
   const admit = createAdmission(deps, shared, leaseToken)
   const pulse = createPulse()
   const late = timeAfter(deps.stopping, config.drainMs)
+  const outcomes: Outcomes = { late: late.signal, unwritten: new Set() }
   /** Whether the lane waits for deliveries to end. Otherwise a claim after each of them would find nothing. */
   let isFull = false
   const onEnded = (hasRoom: boolean) => {
@@ -115,7 +117,7 @@ function createRunning(
   const attempts = createAttempts({
     inFlight,
     rooms,
-    deliver: createDelivery(deps, leases, shared.useEmail, onLost),
+    deliver: createDelivery(deps, { leases, outcomes, useEmail: shared.useEmail, onLost }),
     release,
     onEnded,
     quietly,
@@ -138,7 +140,8 @@ function createRunning(
 
   /** Claims up to `limit` deliveries and starts those that may be sent now. @returns whether more are due */
   const claim = async (limit: number): Promise<boolean> => {
-    if (!rooms.mayClaim()) return false
+    // What is sent while no outcome can be written would wait as those that are there do.
+    if (outcomes.unwritten.size > 0 || !rooms.mayClaim()) return false
     const began = performance.now()
     const until = leases.next()
     passPoint('claim', null)
@@ -208,18 +211,20 @@ function createRunning(
   }
 }
 
-/** A promise that resolves so long after a signal was aborted. */
+/** A signal that is aborted so long after another one, and a promise that resolves then. */
 function timeAfter(signal: AbortSignal, wait_ms: number) {
   let timer: NodeJS.Timeout | undefined
-  let begin = () => {}
+  const late = new AbortController()
   const passed = new Promise<void>((resolve) => {
-    begin = () => {
-      timer = setTimeout(resolve, wait_ms)
-    }
-    if (signal.aborted) begin()
-    else signal.addEventListener('abort', begin)
+    late.signal.addEventListener('abort', () => resolve())
   })
+  const begin = () => {
+    timer = setTimeout(() => late.abort(), wait_ms)
+  }
+  if (signal.aborted) begin()
+  else signal.addEventListener('abort', begin)
   return {
+    signal: late.signal,
     passed,
     cancel() {
       clearTimeout(timer)

@@ -20,7 +20,9 @@ test('mail that has asked for a place in the warm-up is sent at its first dot, a
     .set({ is_warmed_up: false, warmed_up_at: null })
     .where('id', '=', cold.domainId)
     .execute()
-  await sql`create table moves (id int generated always as identity, recipient text, was text, state text)`.execute(db)
+  await sql`create table moves (id int generated always as identity, recipient text, was text, state text)`.execute(
+    db,
+  )
   await sql`create function note_move() returns trigger language plpgsql as $$
     begin insert into moves (recipient, was, state) values (new.recipient, old.state, new.state); return null; end $$`.execute(
     db,
@@ -46,7 +48,8 @@ test('mail that has asked for a place in the warm-up is sent at its first dot, a
     ['a@cold.test', true],
     ['a@warm.test', false],
   ])
-  const { rows: moves } = await sql`select recipient, was, state from moves order by recipient, id`.execute(db)
+  const { rows: moves } =
+    await sql`select recipient, was, state from moves order by recipient, id`.execute(db)
   expect(moves).toEqual(
     ['a@cold.test', 'a@warm.test'].flatMap((recipient) => [
       { recipient, was: 'queued', state: 'sending' },
