@@ -1,4 +1,5 @@
 // Makes sure that every delivery lane runs and knows the configured count of lanes.
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
 import type { Db } from '../db/connect.ts'
 import { findLaneCount } from '../db/lanes/reads.ts'
@@ -8,6 +9,7 @@ import { repeat } from '../runtime/repeat.ts'
 import type { DeliveryLaneInput } from '../workflows/messages.ts'
 
 const EVERY_MS = 60_000
+const RETRY_MS = 5_000
 
 const numbers = (lanes: number) => Array.from({ length: lanes }, (_, lane) => lane)
 
@@ -18,14 +20,10 @@ const startOptions = (input: DeliveryLaneInput) => ({
   workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
 })
 
-/**
- * Starts missing lanes and signals the count to all; lanes beyond the count end. Any number of workers may call
- * it.
- */
-export async function ensureLanes(client: Client, lanes: number): Promise<void> {
-  const wanted = numbers(lanes)
+/** Starts missing lanes and signals the count to all of them. */
+async function startLanes(client: Client, lanes: number): Promise<void> {
   await Promise.all(
-    wanted.map((lane) =>
+    numbers(lanes).map((lane) =>
       client.workflow.signalWithStart(workflowTypes.deliveryLane, {
         ...startOptions({ lane, lanes }),
         signal: signals.laneCount,
@@ -33,13 +31,27 @@ export async function ensureLanes(client: Client, lanes: number): Promise<void> 
       }),
     ),
   )
+}
+
+/** Signals the count to lanes beyond it, by which they end. @throws also while Temporal runs and cannot list */
+async function endLanesBeyond(client: Client, lanes: number): Promise<void> {
+  const wanted = new Set(numbers(lanes).map(workflowIds.lane))
   const running = client.workflow.list({
     query: `WorkflowType = '${workflowTypes.deliveryLane}' AND ExecutionStatus = 'Running'`,
   })
   for await (const { workflowId } of running) {
-    if (wanted.some((lane) => workflowIds.lane(lane) === workflowId)) continue
+    if (wanted.has(workflowId)) continue
     await client.workflow.getHandle(workflowId).signal(signals.laneCount, lanes)
   }
+}
+
+/**
+ * Starts missing lanes and signals the count to all; lanes beyond the count end. Any number of workers may call
+ * it.
+ */
+export async function ensureLanes(client: Client, lanes: number): Promise<void> {
+  await startLanes(client, lanes)
+  await endLanesBeyond(client, lanes)
 }
 
 /**
@@ -67,15 +79,39 @@ export async function startMissingLanes(
   )
 }
 
-/** Starts missing lanes and settles disputed counts every minute; `stop` ends it. */
+/**
+ * Starts the lanes in the configured count, once, however long Temporal does not take it: a worker that has begun to send does not end for it.
+ * From then on it starts missing lanes and settles disputed counts every minute. `stop` ends it.
+ */
 export function keepLanes(
   deps: { db: Db; client: Client; log: Log },
   configured: number,
 ): { stop: () => Promise<void> } {
-  return repeat({
+  const { client, log } = deps
+  const stopping = new AbortController()
+  const { signal } = stopping
+  /** Each step is done once: a count that is told again would come after that of a worker that has started since. */
+  const untilDone = async (step: typeof startLanes) => {
+    while (!signal.aborted) {
+      try {
+        return await client.withAbortSignal(signal, () => step(client, configured))
+      } catch (err) {
+        if (!signal.aborted) log.warn({ err }, 'lanes were not told their count; trying again')
+        await delay(RETRY_MS, null, { signal }).catch(() => undefined)
+      }
+    }
+  }
+  const beginning = untilDone(startLanes).then(() => untilDone(endLanesBeyond))
+  const keeping = repeat({
     every_ms: EVERY_MS,
     work: () => startMissingLanes(deps, configured),
     onFailure: (err) =>
-      deps.log.warn({ err }, 'missing lanes could not be started; tried again in a minute'),
+      log.warn({ err }, 'missing lanes could not be started; tried again in a minute'),
   })
+  return {
+    async stop() {
+      stopping.abort()
+      await Promise.all([beginning, keeping.stop()])
+    },
+  }
 }

@@ -44,7 +44,7 @@ import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { startEmailStats } from './emailStats.ts'
 import { listenForMail } from './inbound.ts'
 import { startJobs } from './jobs.ts'
-import { ensureLanes, keepLanes } from './lanes.ts'
+import { keepLanes } from './lanes.ts'
 import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
 import { watchOutbox } from './outboxMetrics.ts'
@@ -240,6 +240,7 @@ const calls = createCalls(config)
 const activities = createActivities({ ...delivering, newId, renderer, lanes, ...calls })
 
 const workers = await createWorkers({ connection, namespace, roles, activities, workflowBundle })
+// From here on lanes send: until the worker drains at its end, nothing is waited for whose failure would end it.
 const running = Promise.all(workers.map((worker) => worker.run()))
 closers.add('workers', async () => {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
@@ -264,7 +265,6 @@ if (roles.includes('executions')) {
   closers.add('rounds', startRounds({ db, client, connection, namespace, log, now, wake }).stop)
 }
 if (roles.includes('delivery')) {
-  await ensureLanes(client, config.deliveryLanes)
   closers.add('missing lanes', keepLanes({ db, client, log }, config.deliveryLanes).stop)
   closers.add('unused domains', startForgetting({ db, log, now, wake }).stop)
 }
