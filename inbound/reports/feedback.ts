@@ -6,10 +6,9 @@ import type { Dns } from '../../mail/dns/resolver.ts'
 import { type Feedback, parseFeedback } from '../../mail/reports/parseFeedback.ts'
 import { parseVerp } from '../../mail/tracking/mailboxes.ts'
 import type { MacCheck } from '../../rules/mac.ts'
-import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { SmtpRefusal } from '../refusal.ts'
-import { createWindow } from './window.ts'
+import { createReadBound } from './readBound.ts'
 
 export interface FeedbackDeps {
   verpCheck: MacCheck
@@ -26,13 +25,7 @@ export interface FeedbackDeps {
 /** `unmatched`: the report acts on nothing, since it names no mail that it may speak about. */
 export type FeedbackTaken = Taken | 'unmatched'
 
-/**
- * What one client, and what all of them may send to this mailbox in a minute: its address is known to everybody, and
- * reading takes up to 0.3 s for each MiB. Reports of loops have some KiB; who is put off sends again.
- */
-const CLIENT_BYTES_MAX = 8 * 1024 * 1024
-const ALL_BYTES_MAX = 32 * 1024 * 1024
-/** A small one counts as so much, for the questions to the DNS that it may cause. */
+/** A small report counts as so much, for the questions to the DNS that it may cause: the address of this mailbox is known to everybody. */
 const BYTES_MIN = 64 * 1024
 
 /**
@@ -69,18 +62,13 @@ export function createFeedback(deps: FeedbackDeps) {
     return verdict.kind === 'signed' ? deps.findSoleDelivery({ messageId, workspaceId }) : null
   }
 
-  const clients = createWindow(deps.now)
-  const all = createWindow(deps.now)
+  const allowReading = createReadBound(deps.now, BYTES_MIN)
 
   return async (
     raw: Buffer,
     remoteAddress: string,
   ): Promise<{ report: InboundReport; deliveryId: number | null }> => {
-    const bytes = Math.max(raw.length, BYTES_MIN)
-    const client = clients.add(clientNetwork(remoteAddress), bytes)
-    if (client > CLIENT_BYTES_MAX || all.add('', bytes) > ALL_BYTES_MAX) {
-      throw new SmtpRefusal(451, '4.7.1 Too much for this mailbox, try again later')
-    }
+    allowReading(raw, remoteAddress)
     const feedback = await parseFeedback(raw)
     const { report } = feedback
     const deliveryId = report.kind === 'nothing' ? null : await deliveryOf(raw, feedback)

@@ -32,7 +32,6 @@ export interface InboundDeps extends ReceiverDeps {
   /** The first of our names is the one that we say. */
   names: readonly string[]
   secrets: Pick<Secrets, 'macCheck'>
-  now: () => Date
   /** For the keys of feedback loops that sign their reports. */
   dns: Pick<Dns, 'txt'>
   findSoleDelivery: FeedbackDeps['findSoleDelivery']

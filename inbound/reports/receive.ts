@@ -8,10 +8,12 @@ import { SmtpRefusal } from '../refusal.ts'
 import { toAscii } from '../toAscii.ts'
 import type { createFeedback, FeedbackTaken } from './feedback.ts'
 import type { createPostmaster } from './postmaster.ts'
+import { createReadBound } from './readBound.ts'
 import type { createMailboxes, Mailbox } from './recipients.ts'
 
 export interface ReceiverDeps {
   log: Log
+  now: () => Date
   /** Commits what a report says about a delivery. Throws if it could not be committed. */
   take: (deliveryId: number, report: InboundReport) => Promise<Taken>
   /** Commits the unsubscription of the contact whose email has this token; false if there is no such email. */
@@ -50,8 +52,17 @@ export function createReceiver(deps: ReceiverDeps, { mailboxOf, feedback, postma
     deps.log.info({ taken, ...summaryOf(report) }, 'a report of a feedback loop acts on nothing')
   }
 
-  async function takeReports(raw: Buffer, ids: number[], fromNobody: boolean): Promise<void> {
+  // Who has got a mail knows its return path, and may send anything to it.
+  const allowReading = createReadBound(deps.now)
+
+  async function takeReports(
+    raw: Buffer,
+    ids: number[],
+    { remoteAddress, envelope: { mailFrom } }: Session,
+  ): Promise<void> {
+    allowReading(raw, remoteAddress)
     const report = await parseReport(raw)
+    const fromNobody = mailFrom !== false && toAscii(mailFrom.address) === ''
     if (!fromNobody && !isFeedback(report)) {
       throw new SmtpRefusal(550, '5.7.1 Only reports are taken here, from the null sender')
     }
@@ -72,7 +83,7 @@ export function createReceiver(deps: ReceiverDeps, { mailboxOf, feedback, postma
     const ids = named.flatMap((mailbox) =>
       mailbox.kind === 'return_path' ? mailbox.deliveryId : [],
     )
-    if (ids.length > 0) await takeReports(raw, ids, mailFrom !== false && from === '')
+    if (ids.length > 0) await takeReports(raw, ids, session)
     if (has('feedback')) await takeFeedback(raw, session.remoteAddress)
     if (has('postmaster')) {
       const { hostNameAppearsAs: helo, remoteAddress: address } = session
