@@ -1,5 +1,7 @@
 // Sends to one endpoint that this worker has: what is due, in order, some at a time, until nothing is or the endpoint has to rest.
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Db } from '../../db/connect.ts'
+import { isPassing } from '../../db/failures.ts'
 import type { DueWebhookDelivery, TakenWebhook } from '../../db/webhooks/lanes.ts'
 import type { SettledTry } from '../../db/webhooks/settle.ts'
 import { limits } from '../../rules/limits.ts'
@@ -22,6 +24,9 @@ export interface EndpointDeps {
 
 /** Tries that have ended and are not written yet, beyond which none is begun. */
 const UNSETTLED_MAX = 400
+/** The first pause before a try is written again, and the longest. */
+const AGAIN_MS = 200
+const AGAIN_MS_MAX = 2_000
 
 /**
  * Sends what is due. One that is not proven gets one request at a time, so that endpoints where nobody is take few
@@ -110,15 +115,23 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
   const { change, changed, moved, moves } = createChange()
   const { note, end, isOver, isServed, isHealthy, most } = createRecord(webhook)
 
+  /** Nothing more is begun once a try was not written. It is written again for as long as the endpoint is this worker's. */
+  const untilWritten = async (one: SettledTry) => {
+    for (let again_ms = AGAIN_MS; ; again_ms = Math.min(2 * again_ms, AGAIN_MS_MAX)) {
+      try {
+        return await deps.settle(one)
+      } catch (err) {
+        end()
+        // It is due still, and the worker that has the endpoint next tries it again.
+        if (!isPassing(err) || !deps.mayBegin(webhook)) return
+        await delay(again_ms)
+      }
+    }
+  }
   const settle = (one: SettledTry) => {
-    const written = () => {
+    const work = untilWritten(one).then(() => {
       unsettled.delete(one.id)
       if (open.size === 0) moved()
-    }
-    const work = deps.settle(one).then(written, () => {
-      // It is due still, and the worker that has the endpoint next tries it again.
-      end()
-      written()
     })
     unsettled.set(one.id, work)
   }
