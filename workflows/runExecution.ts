@@ -28,6 +28,7 @@ import {
 } from '../rules/wire.ts'
 import {
   type Call,
+  callOf,
   type ExecutionMemo,
   NO_DEADLINE_MS,
   type RunExecutionInput,
@@ -71,11 +72,14 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
   try {
     while (!ended) {
       if (wait) await waitFor(wait, woken)
-      if (call) await callHttp({ executionId, segment: call.segment })
+      if (call) {
+        const { nodeId: _, ...asked } = call
+        await callHttp({ executionId, ...asked })
+      }
       const result = await runSegment({ executionId, segment })
       const { next } = result
       wait = isUnshown(next, input) ? undefined : show(result, segment)
-      call = next.kind === 'call' ? { nodeId: next.nodeId, segment } : undefined
+      call = next.kind === 'call' ? callOf(next, segment) : undefined
       segment += 1
       if (next.kind === 'end') ended = next
       else if (workflowInfo().continueAsNewSuggested) {
