@@ -24,23 +24,9 @@ const RETRIES = {
 /** Makes the places of one worker. */
 export function createCallPlaces() {
   const ofAll = createShares(limits.httpCallsMax, BOUNDS)
-  const ofHosts = new Map<string, Shares>()
+  const takeOfHost = createHosts()
   const underWay = new Map<WorkspaceId, number>()
   const retries = createRetries(RETRIES)
-
-  async function takeOfHost(workspaceId: WorkspaceId, host: string, signal: AbortSignal) {
-    const shares = ofHosts.get(host) ?? createShares(limits.httpCallsPerHostMax, BOUNDS)
-    ofHosts.set(host, shares)
-    const forget = () => {
-      if (shares.counts().owners === 0 && ofHosts.get(host) === shares) ofHosts.delete(host)
-    }
-    const leave = await takeShare(shares, workspaceId, signal).finally(forget)
-    if (!leave) return null
-    return () => {
-      leave()
-      forget()
-    }
-  }
 
   /** @returns a function that notes how long it was */
   function begin(workspaceId: WorkspaceId): () => void {
@@ -84,5 +70,23 @@ export function createCallPlaces() {
         leaveAll()
       }
     },
+  }
+}
+
+/** The places of each host, while somebody has or wants one. @returns takes one, as `takeShare` does */
+function createHosts() {
+  const hosts = new Map<string, Shares>()
+  return async (workspaceId: WorkspaceId, host: string, signal: AbortSignal) => {
+    const shares = hosts.get(host) ?? createShares(limits.httpCallsPerHostMax, BOUNDS)
+    hosts.set(host, shares)
+    const forget = () => {
+      if (shares.counts().owners === 0 && hosts.get(host) === shares) hosts.delete(host)
+    }
+    const leave = await takeShare(shares, workspaceId, signal).finally(forget)
+    if (!leave) return null
+    return () => {
+      leave()
+      forget()
+    }
   }
 }

@@ -72,10 +72,7 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
   try {
     while (!ended) {
       if (wait) await waitFor(wait, woken)
-      if (call) {
-        const { nodeId: _, ...asked } = call
-        await callHttp({ executionId, ...asked })
-      }
+      if (call) await callHttp({ executionId, ...askedIn(call) })
       const result = await runSegment({ executionId, segment })
       const { next } = result
       wait = isUnshown(next, input) ? undefined : show(result, segment)
@@ -127,6 +124,8 @@ function showCancelled(cancelled: CancelCode): void {
   const memo: ExecutionMemo = { ...last, updated_at: Date.now(), timer: '', cancelled }
   upsertMemo({ [memoKey]: memo })
 }
+
+const askedIn = ({ nodeId: _, ...asked }: Call) => asked
 
 const leftOf = (wait: Wait | undefined, call: Call | undefined) => ({
   ...(wait ? { wait } : {}),
