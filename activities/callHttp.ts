@@ -1,7 +1,6 @@
 // Makes the request of a node of an execution, tries it again where that may help, and writes what came of it to Postgres.
 import {
   ApplicationFailure,
-  activityInfo,
   CancelledFailure,
   cancellationSignal,
   heartbeat,
@@ -10,11 +9,12 @@ import { ApplicationFailureCategory } from '@temporalio/common'
 import { recordCall } from '../commands/executions/recordCall.ts'
 import { type CallRow, findCall } from '../db/executions/calls.ts'
 import { type CallTry, judgeCall } from '../rules/callOutcome.ts'
+import type { WorkspaceId } from '../rules/ids.ts'
 import type { Json, JsonObject } from '../rules/json.ts'
 import { findJsonFault } from '../rules/jsonFault.ts'
 import { limits } from '../rules/limits.ts'
 import { type OutboundAnswer, OutboundError } from '../runtime/outbound.ts'
-import type { CallHttpResult, SegmentInput } from '../workflows/messages.ts'
+import type { CallHttpInput, CallHttpResult, SegmentInput } from '../workflows/messages.ts'
 import { createCallPlaces } from './callPlaces.ts'
 import type { ActivityDeps } from './deps.ts'
 import { withoutSecrets } from './hideSecrets.ts'
@@ -34,32 +34,66 @@ export function httpActivities(deps: Deps) {
      * not made again. Errors: non-retryable `CallGone` when there is no such call; anything else is tried again, after the
      * pause that the answer asks for.
      */
-    async callHttp(input: SegmentInput): Promise<CallHttpResult> {
-      const call = await findCall(deps.db, input.executionId, input.segment)
-      if (!call) throw ApplicationFailure.nonRetryable('no such call', 'CallGone')
-      // The next segment finds that the execution has ended.
-      if (call.outcome !== null || call.ended_status !== null || call.request === null) {
-        return { outcome: call.outcome ?? 'error' }
-      }
-      const text = deps.secrets.decrypt('http-request', call.request).toString('utf8')
-      const request = JSON.parse(text) as StoredRequest
-      const giveBack = places.take(call.workspace_id, new URL(request.url).host)
-      if (!giveBack) {
-        throw again(
-          'NoPlace',
-          'too many calls are under way',
-          places.retryAfter_ms(activityInfo().attempt),
-        )
-      }
+    async callHttp(input: CallHttpInput): Promise<CallHttpResult> {
       const beats = setInterval(() => heartbeat(), HEARTBEAT_MS)
       try {
-        return await attempt(deps, input, call, request)
+        const asked = await findAsked(deps, input)
+        if ('outcome' in asked) return asked
+        const giveBack = await takePlace(places, asked)
+        try {
+          const open = await findOpen(deps, input)
+          return 'outcome' in open ? open : await attempt(deps, input, open.call, open.request)
+        } finally {
+          giveBack()
+        }
       } finally {
         clearInterval(beats)
-        giveBack()
       }
     },
   }
+}
+
+/** Whose call it is, and which host it asks. */
+interface Asked {
+  workspaceId: WorkspaceId
+  host: string
+}
+
+/** By the input, so that those that find no place cost Postgres nothing. That of an earlier release does not say it. */
+async function findAsked(deps: Deps, input: CallHttpInput): Promise<Asked | CallHttpResult> {
+  const { workspaceId, host } = input
+  if (workspaceId !== undefined && host !== undefined) return { workspaceId, host }
+  const open = await findOpen(deps, input)
+  if ('outcome' in open) return open
+  return { workspaceId: open.call.workspace_id, host: new URL(open.request.url).host }
+}
+
+/** @throws ApplicationFailure: there is no place, so the call comes again later; CancelledFailure */
+async function takePlace(
+  places: ReturnType<typeof createCallPlaces>,
+  { workspaceId, host }: Asked,
+): Promise<() => void> {
+  const giveBack = await places.take(workspaceId, host, cancellationSignal()).catch((err) => {
+    throw cutShort(err)
+  })
+  if (giveBack) return giveBack
+  const after_ms = places.retryAfter_ms(workspaceId)
+  throw again('NoPlace', 'too many calls are under way', after_ms)
+}
+
+/** The call with what is sent; its result when it is over. @throws ApplicationFailure, not to be tried again: there is no such call */
+async function findOpen(
+  { db, secrets }: Deps,
+  { executionId, segment }: SegmentInput,
+): Promise<{ call: CallRow; request: StoredRequest } | CallHttpResult> {
+  const call = await findCall(db, executionId, segment)
+  if (!call) throw ApplicationFailure.nonRetryable('no such call', 'CallGone')
+  // The next segment finds that the execution has ended.
+  if (call.outcome !== null || call.ended_status !== null || call.request === null) {
+    return { outcome: call.outcome ?? 'error' }
+  }
+  const text = secrets.decrypt('http-request', call.request).toString('utf8')
+  return { call, request: JSON.parse(text) as StoredRequest }
 }
 
 /** One try: asks, judges, and writes. */
@@ -131,10 +165,14 @@ async function ask(
     if (err instanceof OutboundError) {
       return { answer: null, given: { kind: 'fault', fault: err.fault } }
     }
-    // A worker that stops gives its calls to another one.
-    const isCancelled = err instanceof CancelledFailure && err.message !== 'WORKER_SHUTDOWN'
-    throw isCancelled ? err : again('Interrupted', 'the call was interrupted', 0)
+    throw cutShort(err)
   }
+}
+
+/** What a try ends with that was cut short: a worker that stops gives its calls to another one. */
+function cutShort(err: unknown): Error {
+  const isCancelled = err instanceof CancelledFailure && err.message !== 'WORKER_SHUTDOWN'
+  return isCancelled ? err : again('Interrupted', 'the call was interrupted', 0)
 }
 
 /** Node writes one byte for each character: so a header goes as UTF-8. */

@@ -1,39 +1,92 @@
-// Bounds how many requests of nodes one worker makes at once for one workspace, and to one host.
+// Shares the requests of nodes that one worker makes at once between workspaces: all of them, and those to one host.
+import { createShares, type Shares } from '../db/shares.ts'
+import type { WorkspaceId } from '../rules/ids.ts'
 import { limits } from '../rules/limits.ts'
+import { createRetries } from './comingAgain.ts'
+import { takeShare } from './takeShare.ts'
 
-/** Who waits for a place comes again after this time, a little later each time. */
-const AGAIN_MS = 500
-const AGAIN_MS_MAX = 30_000
+const BOUNDS = {
+  // One stands for its workspace in the line, so that this has its turn among the others; more would only keep tasks of the worker.
+  lineMax: 1,
+  // Nobody but workspaces asks.
+  reserves: false,
+}
 
-/** Makes the places of one worker. @param random from 0 to below 1 */
-export function createCallPlaces(random: () => number = Math.random) {
-  const ofWorkspaces = createCount(limits.httpCallsPerWorkspaceMax)
-  const ofHosts = createCount(limits.httpCallsPerHostMax)
+const RETRIES = {
+  again_ms: 1_000,
+  // Each that comes again is a task of Temporal: 40 a second of one workspace at most, however many wait, and for whichever hosts.
+  apart_ms: 25,
+  // The last of thousands need not wait for hours: from two minutes on they come at 20 a second.
+  dense_after_ms: 120_000,
+  dense_ms: 50,
+}
+
+/** Makes the places of one worker. */
+export function createCallPlaces() {
+  const ofAll = createShares(limits.httpCallsMax, BOUNDS)
+  const takeOfHost = createHosts()
+  const underWay = new Map<WorkspaceId, number>()
+  const retries = createRetries(RETRIES)
+
+  /** @returns a function that notes how long it was */
+  function begin(workspaceId: WorkspaceId): () => void {
+    const began = performance.now()
+    underWay.set(workspaceId, (underWay.get(workspaceId) ?? 0) + 1)
+    return () => {
+      const count = underWay.get(workspaceId) ?? 1
+      retries.took(workspaceId, performance.now() - began, count)
+      if (count > 1) underWay.set(workspaceId, count - 1)
+      else underWay.delete(workspaceId)
+    }
+  }
+
   return {
-    /** Takes a place. @returns a function that gives it back; null when there is none */
-    take(workspaceId: string, host: string): (() => void) | null {
-      if (ofWorkspaces.isFull(workspaceId) || ofHosts.isFull(host)) return null
-      ofWorkspaces.add(workspaceId, 1)
-      ofHosts.add(host, 1)
+    /** Gives a call that was turned away its place among those of its workspace that come again. @returns in how many ms it does */
+    retryAfter_ms: retries.next_ms,
+    /**
+     * Takes a place, at once or in turn: that among all first, since who waits for one of a host keeps none of that from others.
+     * @param signal ends the wait
+     * @returns a function that gives it back; null: there is none, so the call comes again later
+     * @throws the signal's reason when it is aborted
+     */
+    async take(
+      workspaceId: WorkspaceId,
+      host: string,
+      signal: AbortSignal,
+    ): Promise<(() => void) | null> {
+      const leaveAll = await takeShare(ofAll, workspaceId, signal)
+      if (!leaveAll) return null
+      let leaveHost: (() => void) | null = null
+      try {
+        leaveHost = await takeOfHost(workspaceId, host, signal)
+      } finally {
+        if (!leaveHost) leaveAll()
+      }
+      if (!leaveHost) return null
+      const [leave, end] = [leaveHost, begin(workspaceId)]
       return () => {
-        ofWorkspaces.add(workspaceId, -1)
-        ofHosts.add(host, -1)
+        end()
+        leave()
+        leaveAll()
       }
     },
-    /** In how many ms somebody without a place asks again: later each time, spread by chance. @param times how often so far */
-    retryAfter_ms: (times: number): number =>
-      Math.round(Math.min(AGAIN_MS * times, AGAIN_MS_MAX) * (0.5 + random())),
   }
 }
 
-function createCount(max: number) {
-  const counts = new Map<string, number>()
-  return {
-    isFull: (key: string): boolean => (counts.get(key) ?? 0) >= max,
-    add(key: string, by: number): void {
-      const count = (counts.get(key) ?? 0) + by
-      if (count > 0) counts.set(key, count)
-      else counts.delete(key)
-    },
+/** The places of each host, while somebody has or wants one. @returns takes one, as `takeShare` does */
+function createHosts() {
+  const hosts = new Map<string, Shares>()
+  return async (workspaceId: WorkspaceId, host: string, signal: AbortSignal) => {
+    const shares = hosts.get(host) ?? createShares(limits.httpCallsPerHostMax, BOUNDS)
+    hosts.set(host, shares)
+    const forget = () => {
+      if (shares.counts().owners === 0 && hosts.get(host) === shares) hosts.delete(host)
+    }
+    const leave = await takeShare(shares, workspaceId, signal).finally(forget)
+    if (!leave) return null
+    return () => {
+      leave()
+      forget()
+    }
   }
 }

@@ -154,9 +154,9 @@ export const limits = {
   httpPauseMs: 1_000,
   /** The longest pause that an answer may ask for with Retry-After. */
   httpRetryAfterMsMax: 5 * 60 * 1000,
-  /** Calls of one workspace, and calls to one host, that one worker makes at once. */
-  httpCallsPerWorkspaceMax: 20,
-  httpCallsPerHostMax: 20,
+  /** Calls that one worker makes at once, and those of them to one host. A workspace alone has half of either. */
+  httpCallsMax: 100,
+  httpCallsPerHostMax: 40,
   /** Of one workspace, disabled ones among them: each event is written for all that ask for it. */
   webhooksMax: 50,
   webhookUrlCharsMax: 2_048,

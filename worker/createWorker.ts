@@ -9,6 +9,7 @@ import {
   type WorkflowBundleOption,
 } from '@temporalio/worker'
 import type { Activities } from '../activities/index.ts'
+import { limits } from '../rules/limits.ts'
 import { taskQueues } from '../rules/wire.ts'
 import type { Config } from '../runtime/config.ts'
 
@@ -60,8 +61,11 @@ export interface WorkerParts {
   workflowBundle: WorkflowBundleOption
 }
 
-/** Calls of one worker at once; those that wait for an answer take no place of segments. */
-const CALLS_MAX = 100
+/**
+ * Tasks of calls at once, which take no place of segments. There are more of them than calls under way, so that those which wait for
+ * their turn or are told to come again keep none of them from beginning.
+ */
+const CALL_TASKS_MAX = 2 * limits.httpCallsMax
 
 /**
  * Makes one worker for each role, and one for the calls of nodes beside that of executions. A worker polls only after its
@@ -91,7 +95,7 @@ export async function createWorkers(parts: WorkerParts): Promise<Worker[]> {
     ...shared,
     taskQueue: taskQueues.http,
     activities: { callHttp },
-    maxConcurrentActivityTaskExecutions: CALLS_MAX,
+    maxConcurrentActivityTaskExecutions: CALL_TASKS_MAX,
   })
   return Promise.all([...ofRoles, ofCalls])
 }

@@ -1,6 +1,7 @@
 // What a row of the outbox starts an execution with: at its trigger, or where Postgres has it.
 import type { TemporalRow } from '../db/outbox.ts'
 import {
+  callOf,
   type ExecutionMemo,
   NO_DEADLINE_MS,
   type RunExecutionInput,
@@ -34,7 +35,7 @@ export function startOf({ execution_id, payload }: TemporalRow): ExecutionStart 
   if (next.kind === 'end') return { input: { ...ids, segment }, memo }
   const input = { ...ids, segment: segment + 1 }
   if (next.kind === 'call') {
-    return { input: { ...input, call: { nodeId: next.nodeId, segment } }, memo }
+    return { input: { ...input, call: callOf(next, segment) }, memo }
   }
   if (is_over) return { input, memo }
   const timer = next.until === null ? '' : timerName(next.nodeId, segment)

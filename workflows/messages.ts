@@ -1,6 +1,7 @@
-// Payloads that Temporal stores: ids and counts, never an address or a body. It imports no SDK, so every process
-// can use it.
+// Payloads that Temporal stores: ids, counts and hosts that designs name, never the address of a contact or a body. It imports no
+// SDK, so every process can use it.
 
+import type { WorkspaceId } from '../rules/ids.ts'
 import type { CancelCode } from '../rules/wire.ts'
 
 /**
@@ -56,7 +57,19 @@ export interface Call {
   nodeId: string
   /** The segment that ended in it. */
   segment: number
+  /** Whose it is, and which host (with its port) it asks. Both are absent in what an earlier release has written. */
+  workspaceId?: WorkspaceId
+  host?: string
 }
+
+/** The call in which a segment ended. */
+export const callOf = (
+  { kind: _, ...call }: Extract<SegmentResult['next'], { kind: 'call' }>,
+  segment: number,
+): Call => ({ ...call, segment })
+
+/** A try of a call. */
+export type CallHttpInput = SegmentInput & Pick<Call, 'workspaceId' | 'host'>
 
 /** The name of the timer of a wait, as the Web UI and the API show it. */
 export const timerName = (nodeId: string, segment: number) => `${nodeId}/${segment}`
@@ -75,7 +88,7 @@ export interface SegmentInput {
 export interface SegmentResult {
   next:
     | SegmentWait
-    | { kind: 'call'; nodeId: string }
+    | { kind: 'call'; nodeId: string; workspaceId?: WorkspaceId; host?: string }
     | { kind: 'end'; status: 'COMPLETED' | 'FAILED' | 'CANCELLED'; error: string | null }
   step: string
   step_count: number

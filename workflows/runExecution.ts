@@ -28,6 +28,7 @@ import {
 } from '../rules/wire.ts'
 import {
   type Call,
+  callOf,
   type ExecutionMemo,
   NO_DEADLINE_MS,
   type RunExecutionInput,
@@ -71,11 +72,11 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
   try {
     while (!ended) {
       if (wait) await waitFor(wait, woken)
-      if (call) await callHttp({ executionId, segment: call.segment })
+      if (call) await callHttp({ executionId, ...askedIn(call) })
       const result = await runSegment({ executionId, segment })
       const { next } = result
       wait = isUnshown(next, input) ? undefined : show(result, segment)
-      call = next.kind === 'call' ? { nodeId: next.nodeId, segment } : undefined
+      call = next.kind === 'call' ? callOf(next, segment) : undefined
       segment += 1
       if (next.kind === 'end') ended = next
       else if (workflowInfo().continueAsNewSuggested) {
@@ -123,6 +124,8 @@ function showCancelled(cancelled: CancelCode): void {
   const memo: ExecutionMemo = { ...last, updated_at: Date.now(), timer: '', cancelled }
   upsertMemo({ [memoKey]: memo })
 }
+
+const askedIn = ({ nodeId: _, ...asked }: Call) => asked
 
 const leftOf = (wait: Wait | undefined, call: Call | undefined) => ({
   ...(wait ? { wait } : {}),

@@ -53,7 +53,7 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   const { steps, before, isReleased, left, waits, next, facts } = await walkOn(trx, from)
   const stepCount = before + steps.length
   const step = steps.at(-1)?.node_id ?? previous?.step ?? ''
-  const result = withClosedError({ next: toResult(next, from.design), step, step_count: stepCount })
+  const result = withClosedError({ next: toResult(next, from), step, step_count: stepCount })
   return {
     result,
     facts,
@@ -190,9 +190,15 @@ export function awaitedEventName({ nodes }: Design, nodeId: string): string | nu
 }
 
 /** The end of a segment in the form that stored rows and recorded Temporal histories have. It cannot change. */
-function toResult(next: Exclude<Next, { kind: 'effect' }>, design: Design): SegmentResult['next'] {
+function toResult(
+  next: Exclude<Next, { kind: 'effect' }>,
+  { design, execution }: Pick<WalkFrom, 'design' | 'execution'>,
+): SegmentResult['next'] {
   if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
-  if (next.kind === 'call') return { kind: 'call', nodeId: next.nodeId }
+  if (next.kind === 'call') {
+    const { host } = new URL(next.call.url)
+    return { kind: 'call', nodeId: next.nodeId, workspaceId: execution.workspace_id, host }
+  }
   const { nodeId, until, since } = next
   if (next.for === 'hold') {
     const again = next.again ? ({ again: true } as const) : {}

@@ -1,8 +1,9 @@
 // Shares between workspaces how many segments run at once. Each holds a connection of the pool, and may wait with it for what somebody has
 // locked: without shares, one workspace whose contacts are held would take all of them, and the places of this worker too.
-import { createShares, NoPlace } from '../../db/shares.ts'
+import { createShares } from '../../db/shares.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createRetries } from '../comingAgain.ts'
+import { takeShare } from '../takeShare.ts'
 
 const BOUNDS = {
   // Nobody waits where the workspace's segments stand still for so long; where they go on, as long as a request of the API does.
@@ -36,14 +37,7 @@ export function createWorkspacePlaces(connections: number) {
      * @returns a function that gives it back; null when those before it take long: then the segment comes again later
      * @throws the signal's reason when it is aborted
      */
-    async take(workspaceId: WorkspaceId, signal: AbortSignal): Promise<(() => void) | null> {
-      try {
-        return await shares.take({ kind: 'workspace', workspaceId }, signal)
-      } catch (err) {
-        if (err instanceof NoPlace) return null
-        signal.throwIfAborted()
-        throw err
-      }
-    },
+    take: (workspaceId: WorkspaceId, signal: AbortSignal): Promise<(() => void) | null> =>
+      takeShare(shares, workspaceId, signal),
   }
 }

@@ -140,7 +140,7 @@ const deleteRoute = defineOperation({
   summary: 'Delete a domain',
   description:
     'Nothing can be sent from the domain any more, and API keys for it alone are revoked. Mail that was accepted before ' +
-    'is still sent. The name is free at once.',
+    'is still sent, but what is scheduled for later is cancelled. The name is free at once.',
   codes: ['not_found'],
   example: domainExamples.remove,
   request: { params },

@@ -95,8 +95,8 @@ const cancelRoute = defineOperation({
   operationId: 'cancelExecution',
   summary: 'Cancel an execution',
   description:
-    'Ends the execution for good: after the answer it takes no further step. Emails that it has written are ' +
-    'sent all the same. A second request is a 200 again and keeps the first reason. The body may be left out.',
+    'Ends the execution for good: after the answer it takes no further step. Marketing mail that it has written and that ' +
+    'has not left is cancelled (`Permanent` / `Cancelled`); transactional mail is still sent. A second request is a 200 again and keeps the first reason. The body may be left out.',
   codes: ['execution_not_running'],
   texts: { 404: ['Execution not found'] },
   example: executionExamples.cancel,

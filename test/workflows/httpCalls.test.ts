@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { putSecret } from '../../commands/secrets/put.ts'
 import { wholeWorkspace } from '../../rules/reach.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
-import type { CallHttpResult, SegmentInput } from '../../workflows/messages.ts'
+import type { CallHttpInput, CallHttpResult, SegmentInput } from '../../workflows/messages.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -22,13 +22,15 @@ const server = await createHttpServer()
 let engine: Engine
 /** What becomes of a call once its try has done everything, as when its worker dies then. */
 let afterCall: (input: SegmentInput, result: CallHttpResult) => void = () => undefined
+/** What the activity is given. */
+let toInput = (input: CallHttpInput): CallHttpInput => input
 
 beforeAll(async () => {
   engine = await startEngine(database, {
     callPace: 0.01,
     around: ({ callHttp }) => ({
       async callHttp(input) {
-        const result = await callHttp(input)
+        const result = await callHttp(toInput(input))
         afterCall(input, result)
         return result
       },
@@ -212,6 +214,27 @@ test(
     const { outcome } = await runToEnd({ url: `${server.url}/once` })
     afterCall = () => undefined
     expect([outcome, deaths, server.came('/once').length]).toEqual(['good', 3, 1])
+  },
+  TEST_MS,
+)
+
+test(
+  'the call is asked for with whose it is and which host, and made too where an earlier release has not said so',
+  async () => {
+    server.answer('/whose', json(200, {}))
+    const inputs: CallHttpInput[] = []
+    toInput = (input) => {
+      inputs.push(input)
+      const { executionId, segment } = input
+      return { executionId, segment }
+    }
+    const { id, outcome } = await runToEnd({ url: `${server.url}/whose` })
+    toInput = (input) => input
+    const { workspaceId } = engine
+    expect(inputs).toEqual([
+      { executionId: id, segment: 0, workspaceId, host: new URL(server.url).host },
+    ])
+    expect([outcome, server.came('/whose').length]).toEqual(['good', 1])
   },
   TEST_MS,
 )
