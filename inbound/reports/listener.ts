@@ -7,6 +7,7 @@ import type { Config } from '../../runtime/config.ts'
 import type { Secrets } from '../../runtime/secrets.ts'
 import { openPort, StartError } from '../../runtime/startFaults.ts'
 import { openCertificate } from '../certificate.ts'
+import { createInHand } from '../inHand.ts'
 import { listenAt } from '../listen.ts'
 import { SmtpRefusal } from '../refusal.ts'
 import { createFeedback, type FeedbackDeps } from './feedback.ts'
@@ -24,7 +25,7 @@ const COMMAND_LINE_CHARS_MAX = 2048
 const SILENCE_MS = 5 * 60_000
 /** The longest connection, so that a client that sends a byte a minute is closed too. */
 const LIFE_MS = 10 * 60_000
-/** At a stop, how long open sessions may go on. */
+/** At a stop, how long open sessions may go on once their messages are answered. */
 const CLOSE_MS = 1_500
 
 export interface InboundDeps extends ReceiverDeps {
@@ -40,12 +41,15 @@ export interface InboundDeps extends ReceiverDeps {
   /** Sends on what is for the postmaster. Needed when `listen.postmaster` is set. */
   transport: PostmasterDeps['transport'] | null
   countPostmaster: PostmasterDeps['count']
+  /** At a stop, how long it waits for messages that are acted on. */
+  drain_ms: number
   /** How long a connection may last; ten minutes if absent. */
   life_ms?: number
 }
 
 /**
- * Starts the listener. `stop` refuses new connections and gives open ones `CLOSE_MS` to end.
+ * Starts the listener. `stop` refuses new connections and messages, waits up to `drain_ms` for those that are acted on, and gives open sessions
+ * `CLOSE_MS` to end.
  * @throws StartError when the port is taken, or only one of certificate and key is given or cannot be read
  */
 export async function startInbound(
@@ -58,6 +62,7 @@ export async function startInbound(
     log.warn({ err }, 'a message could not be taken; its sender keeps it')
     done(new SmtpRefusal(451, '4.3.0 Local error in processing, try again later'))
   }
+  const inHand = createInHand(new SmtpRefusal(421, '4.3.2 Stopping, try again later'))
   const guard = createGuard({ life_ms: deps.life_ms ?? LIFE_MS })
   const certificate = openCertificate(listen, log)
   // Without a certificate STARTTLS is off: the library would use a certificate of its own whose private key is
@@ -96,15 +101,27 @@ export async function startInbound(
         )
     },
     onData(stream, session, done) {
-      readAll(stream)
+      const message = inHand.take(session.id)
+      const take = async () => {
+        const raw = await readAll(stream)
         // Over the limit: the library replies 552.
-        .then((raw) => (raw === null ? undefined : receive(raw, session)))
+        if (raw === null) return
+        message.begin()
+        await receive(raw, session)
+      }
+      take()
+        .finally(message.end)
         .then(() => done(null, '2.0.0 Report taken'), failed(done))
     },
   })
   server.server.on('connection', (socket: Socket) => guard.limitLife(socket))
   return openPort({ host: 'INBOUND_HOST or HOST', port: 'INBOUND_PORT' }, listen, () =>
-    listenAt(server, listen, { log, what: 'an inbound connection broke' }),
+    listenAt(server, listen, {
+      log,
+      what: 'an inbound connection broke',
+      // A report that comes again changes nothing; mail for the postmaster would come twice.
+      settle: () => inHand.stop(deps.drain_ms, 0),
+    }),
   )
 }
 

@@ -8,6 +8,7 @@ import type { CountRequest } from '../../commands/limits/requests.ts'
 import { limits } from '../../rules/limits.ts'
 import { mayCall, permittedBy } from '../../rules/permissions.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { createInHand } from '../inHand.ts'
 import { SmtpRefusal } from '../refusal.ts'
 import { readRecipient } from './addresses.ts'
 import type { createGuard } from './guard.ts'
@@ -60,7 +61,11 @@ function createAnswer({ log, count }: Pick<HandlerDeps, 'log' | 'count'>) {
 }
 
 /** What is done at each command. */
-export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof createGuard>) {
+export function createHandlers(
+  deps: HandlerDeps,
+  guard: ReturnType<typeof createGuard>,
+  inHand: ReturnType<typeof createInHand>,
+) {
   const { findKey, count } = deps
   const answer = createAnswer(deps)
   const receive = createReceiver(deps)
@@ -90,8 +95,12 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
       )
     },
     onMailFrom(_address, session, done) {
-      const counted = keyOf(session).then((key) => requireRoom(deps, key))
-      answer('mail', counted, (err) => {
+      const begin = async () => {
+        const refusal = inHand.refusal()
+        if (refusal) throw refusal
+        await requireRoom(deps, await keyOf(session))
+      }
+      answer('mail', begin(), (err) => {
         guard.gatherReplies(session)
         done(err)
       })
@@ -103,13 +112,21 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
       done(refusal)
     },
     onData(stream, session, done) {
-      const ended = guard.onMessage(session)
+      const message = inHand.take(session.id)
+      const endTime = guard.onMessage(session)
+      const ended = () => {
+        endTime()
+        message.end()
+      }
       const { rcptTo } = session.envelope
       const recipients = [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))]
-      const taking = receive(stream, () => keyOf(session), recipients)
+      const taking = receive(stream, () => keyOf(session), recipients, message)
       answer('data', taking.finally(ended), (err, id) => done(err, `2.0.0 Taken as ${id}`))
     },
-    onClose: (session) => guard.onClose(session),
+    onClose(session) {
+      guard.onClose(session)
+      inHand.onClose(session.id)
+    },
   } satisfies Partial<SMTPServerOptions>
   return handlers
 }

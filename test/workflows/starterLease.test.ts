@@ -2,7 +2,7 @@
 import { Client } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
 import { sql } from 'kysely'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createLog } from '../../runtime/log.ts'
 import { startStarter } from '../../worker/starter.ts'
 import { createTestDatabase } from '../setup/database.ts'
