@@ -7,7 +7,7 @@ import type { Config } from '../../runtime/config.ts'
 import type { Secrets } from '../../runtime/secrets.ts'
 import { openPort, StartError } from '../../runtime/startFaults.ts'
 import { openCertificate } from '../certificate.ts'
-import { createInHand } from '../inHand.ts'
+import { createInHand, type InHand } from '../inHand.ts'
 import { listenAt } from '../listen.ts'
 import { SmtpRefusal } from '../refusal.ts'
 import { createFeedback, type FeedbackDeps } from './feedback.ts'
@@ -57,11 +57,7 @@ export async function startInbound(
 ): Promise<{ port: number; stop: () => Promise<void> }> {
   const { log, listen } = deps
   const { mailboxOf, postmaster, receive } = openMailboxes(deps)
-  const failed = (done: (err: Error) => void) => (err: unknown) => {
-    if (err instanceof SmtpRefusal) return done(err)
-    log.warn({ err }, 'a message could not be taken; its sender keeps it')
-    done(new SmtpRefusal(451, '4.3.0 Local error in processing, try again later'))
-  }
+  const failed = createFailed(log)
   const inHand = createInHand(new SmtpRefusal(421, '4.3.2 Stopping, try again later'))
   const guard = createGuard({ life_ms: deps.life_ms ?? LIFE_MS })
   const certificate = openCertificate(listen, log)
@@ -101,17 +97,10 @@ export async function startInbound(
         )
     },
     onData(stream, session, done) {
-      const message = inHand.take(session.id)
-      const take = async () => {
-        const raw = await readAll(stream)
-        // Over the limit: the library replies 552.
-        if (raw === null) return
-        message.begin()
-        await receive(raw, session)
-      }
-      take()
-        .finally(message.end)
-        .then(() => done(null, '2.0.0 Report taken'), failed(done))
+      take(stream, inHand.take(session.id), (raw) => receive(raw, session)).then(
+        () => done(null, '2.0.0 Report taken'),
+        failed(done),
+      )
     },
   })
   server.server.on('connection', (socket: Socket) => guard.limitLife(socket))
@@ -145,6 +134,33 @@ function openMailboxes(deps: InboundDeps) {
   const feedback = createFeedback({ ...deps, verpCheck, address: fblAddress, signers })
   const receive = createReceiver(deps, { mailboxOf, feedback, postmaster })
   return { mailboxOf, postmaster, receive }
+}
+
+/** Makes what answers with the reply that was thrown. What is no reply is a fault of ours. */
+const createFailed =
+  (log: InboundDeps['log']) =>
+  (done: (err: Error) => void) =>
+  (err: unknown): void => {
+    if (err instanceof SmtpRefusal) return done(err)
+    log.warn({ err }, 'a message could not be taken; its sender keeps it')
+    done(new SmtpRefusal(451, '4.3.0 Local error in processing, try again later'))
+  }
+
+/** Acts on a message when it is whole. @throws SmtpRefusal; what acting on it throws */
+async function take(
+  stream: SMTPServerDataStream,
+  message: InHand,
+  act: (raw: Buffer) => Promise<void>,
+): Promise<void> {
+  try {
+    const raw = await readAll(stream)
+    // Over the limit: the library replies 552.
+    if (raw === null) return
+    message.begin()
+    await act(raw)
+  } finally {
+    message.end()
+  }
 }
 
 /**

@@ -95,12 +95,7 @@ export function createHandlers(
       )
     },
     onMailFrom(_address, session, done) {
-      const begin = async () => {
-        const refusal = inHand.refusal()
-        if (refusal) throw refusal
-        await requireRoom(deps, await keyOf(session))
-      }
-      answer('mail', begin(), (err) => {
+      answer('mail', beginMail(deps, inHand, session), (err) => {
         guard.gatherReplies(session)
         done(err)
       })
@@ -113,14 +108,10 @@ export function createHandlers(
     },
     onData(stream, session, done) {
       const message = inHand.take(session.id)
-      const endTime = guard.onMessage(session)
-      const ended = () => {
-        endTime()
-        message.end()
-      }
+      const ended = guard.onMessage(session)
       const { rcptTo } = session.envelope
       const recipients = [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))]
-      const taking = receive(stream, () => keyOf(session), recipients, message)
+      const taking = receive(stream, () => keyOf(session), recipients, message).finally(message.end)
       answer('data', taking.finally(ended), (err, id) => done(err, `2.0.0 Taken as ${id}`))
     },
     onClose(session) {
@@ -140,9 +131,15 @@ async function keyOf({ user }: SMTPServerSession): Promise<RequestKey> {
   throw replyOf({ reply: 530, enhanced: '5.7.0', code: 'invalid_api_key', text: gone })
 }
 
-/** @throws SmtpRefusal when the key, or its workspace, makes more requests than it may */
-async function requireRoom({ countRequest }: Pick<HandlerDeps, 'countRequest'>, key: RequestKey) {
-  const refused = (await countRequest(key))?.refused
+/** @throws SmtpRefusal when the listener stops, or the key, or its workspace, makes more requests than it may */
+async function beginMail(
+  { countRequest }: Pick<HandlerDeps, 'countRequest'>,
+  inHand: ReturnType<typeof createInHand>,
+  session: SMTPServerSession,
+) {
+  const stopping = inHand.refusal()
+  if (stopping) throw stopping
+  const refused = (await countRequest(await keyOf(session)))?.refused
   if (!refused) return
   throw replyOf({ reply: 451, enhanced: '4.7.0', code: 'rate_limited', text: refused.text })
 }
