@@ -1,8 +1,17 @@
-// Listens for the NOTIFY of a channel over a separate connection, and reconnects when it breaks.
+// Listens for the NOTIFY of a channel over a separate connection, and reconnects when it breaks or falls silent.
 import pg from 'pg'
 import type { WakeChannel } from '../rules/wire.ts'
 
 const RECONNECT_MS = 1_000
+
+export interface ListenTimes {
+  /** How long after an answer the connection is asked again whether it is still there: whoever only listens never learns that it is not. */
+  look_ms: number
+  /** What takes longer to answer counts as broken. */
+  answer_ms: number
+}
+
+const usual: ListenTimes = { look_ms: 5_000, answer_ms: 3_000 }
 
 /**
  * Calls `onWake` at each notification, and once after every (re)connect, because some may have been missed.
@@ -13,6 +22,7 @@ export function listen(
   channel: WakeChannel,
   onWake: () => void,
   onError: (err: unknown) => void,
+  { look_ms, answer_ms }: ListenTimes = usual,
 ): () => Promise<void> {
   let stopped = false
   let client: pg.Client | undefined
@@ -22,8 +32,8 @@ export function listen(
     const opened = new pg.Client({
       connectionString: url,
       application_name: 'dripline-listen',
-      keepAlive: true,
       connectionTimeoutMillis: 5_000,
+      query_timeout: answer_ms,
     })
     client = opened
     let broken = false
@@ -32,14 +42,20 @@ export function listen(
       broken = true
       if (err) onError(err)
       opened.end().catch(() => {})
+      clearTimeout(timer)
       timer = setTimeout(() => void open(), RECONNECT_MS)
+    }
+    const ask = async (text: string) => {
+      await opened.query(text)
+      if (broken || stopped) return
+      timer = setTimeout(() => void ask('select').catch(reopen), look_ms)
     }
     opened.on('error', reopen)
     opened.on('end', () => reopen())
     opened.on('notification', onWake)
     try {
       await opened.connect()
-      await opened.query(`listen ${channel}`)
+      await ask(`listen ${channel}`)
       onWake()
     } catch (err) {
       reopen(err)

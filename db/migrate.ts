@@ -4,7 +4,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Kysely, type Migration, Migrator, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { busyReason, isUnavailable } from './failures.ts'
-import { applySettings } from './settings.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 /** Key of the session's advisory lock under which migrations run. */
@@ -28,6 +27,25 @@ export async function loadMigrations(): Promise<Record<string, OwnMigration>> {
     }),
   )
   return Object.fromEntries(entries)
+}
+
+/**
+ * Every migration by its name. Each begins with the usual `lock_timeout`: one that has built indexes leaves its session without any, and whoever
+ * waits for the lock of a table makes everybody else wait who comes after.
+ */
+async function loadBounded(): Promise<Record<string, Migration>> {
+  const bounded = Object.entries(await loadMigrations()).map(
+    ([name, { up }]): [string, Migration] => [
+      name,
+      {
+        async up(db) {
+          await sql`select set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`.execute(db)
+          await up(db)
+        },
+      },
+    ],
+  )
+  return Object.fromEntries(bounded)
 }
 
 /**
@@ -70,7 +88,7 @@ async function migrateTo(
   name: string,
   disableTransactions: boolean,
 ): Promise<void> {
-  const provider = { getMigrations: loadMigrations }
+  const provider = { getMigrations: loadBounded }
   const migrator = new Migrator({ db, provider, disableTransactions })
   for (let tries = 1; ; tries++) {
     const { error } = await migrator.migrateTo(name)
@@ -84,12 +102,7 @@ async function migrateTo(
  * Like `migrateToLatest`, over connections that it opens and closes. Returns the names of the migrations that ran.
  */
 export async function migrateUrl(url: string): Promise<string[]> {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: 2,
-    // Whoever waits for the lock of a table makes everybody else wait who comes after.
-    onConnect: (client) => applySettings(client, { lock_timeout: LOCK_WAIT_MS }),
-  })
+  const pool = new pg.Pool({ connectionString: url, max: 2 })
   pool.on('error', () => undefined)
   // With the connection that holds the lock the lock is gone, also while another one works, and somebody else may migrate.
   const clients = new Set<pg.PoolClient>()

@@ -5,13 +5,15 @@ import type { Log } from '../runtime/log.ts'
 /**
  * Listens, and logs broken connections for debugging: they are no fault of this service.
  * @param what is logged of a broken connection
- * @returns the port, which the system chooses for 0; `stop` refuses new connections and waits for open ones as the server says
+ * @param settle answers the messages that are being taken, and lets none begin any more
+ * @returns the port, which the system chooses for 0; `stop` refuses new connections, settles, and then waits for open ones as the server says:
+ * that one tells all of them that it shuts down, those too whose message is being committed
  * @throws Error when the port is taken
  */
 export async function listenAt(
   server: SMTPServer,
   { host, port }: { host: string; port: number },
-  { log, what }: { log: Pick<Log, 'debug'>; what: string },
+  { log, what, settle }: { log: Pick<Log, 'debug'>; what: string; settle: () => Promise<void> },
 ): Promise<{ port: number; stop: () => Promise<void> }> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -22,6 +24,10 @@ export async function listenAt(
   const address = server.server.address()
   return {
     port: typeof address === 'object' && address ? address.port : port,
-    stop: () => new Promise<void>((end) => server.close(() => end())),
+    async stop() {
+      server.server.close()
+      await settle()
+      await new Promise<void>((end) => server.close(() => end()))
+    },
   }
 }

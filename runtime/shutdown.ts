@@ -10,6 +10,17 @@ export function createClosers(log: Log) {
     add(name: string, close: Close) {
       closers.push([name, close])
     },
+    /** Like `add`, for a part that begins to close as soon as `stopping` is aborted, beside those that are closed before it. */
+    addEarly(name: string, close: Close, stopping: AbortSignal) {
+      let closed: Promise<unknown> | undefined
+      const once = () => {
+        closed ??= Promise.resolve(close())
+        return closed
+      }
+      // What fails is logged at its turn.
+      stopping.addEventListener('abort', () => void once().catch(() => undefined))
+      closers.push([name, once])
+    },
     async close() {
       for (const [name, close] of closers.splice(0).reverse()) {
         try {

@@ -38,6 +38,7 @@ export async function listenForMail(deps: ListenerDeps, listen: NonNullable<Conf
     isSendingDomain: isSendingDomain.bind(null, db),
     count: createReportCounter(registry),
     countPostmaster: createPostmasterCounter(registry),
+    drain_ms: config.drainMs,
   })
   const stop = async () => {
     await server.stop()

@@ -173,16 +173,17 @@ if (config.unusedInbound.length > 0) {
   const settings = config.unusedInbound
   log.warn({ settings }, 'these are set without INBOUND_PORT: this worker listens for no mail')
 }
+// Both stop beside the lanes, and have as long for what is under way.
 if (config.inbound) {
   const deps = { ...told, secrets, log, config, registry }
   const inbound = await listenForMail(deps, config.inbound)
-  closers.add('inbound', inbound.stop)
+  closers.addEarly('inbound', inbound.stop, stopping.signal)
   log.info({ port: inbound.port }, 'taking reports')
 }
 if (config.submission) {
   const deps = { ...told, log, config, registry }
   const submission = await listenForSubmissions(deps, config.submission)
-  closers.add('submission', submission.stop)
+  closers.addEarly('submission', submission.stop, stopping.signal)
   log.info({ port: submission.port, tls_port: submission.tlsPort }, 'taking mail by SMTP')
 }
 

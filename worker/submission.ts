@@ -65,9 +65,9 @@ export async function listenForSubmissions(
     now,
     findKey,
     countRequest: createRequestCount(now, book),
-    submit: (reach, email, messageKey) => {
+    submit: (reach, email, messageKey, signal) => {
       const owner = { kind: 'workspace', workspaceId: reach.workspaceId } as const
-      return inScope({ owner, signal: null }, () =>
+      return inScope({ owner, signal }, () =>
         messageKey === null
           ? submitEmail(submitting, reach, email)
           : submitOnce(submitting, reach, email, messageKey),
@@ -76,6 +76,7 @@ export async function listenForSubmissions(
     stateFolder: config.stateFolder,
     count,
     watch,
+    drain_ms: config.drainMs,
     ...(deps.times ? { times: deps.times } : {}),
   })
   const stop = async () => {

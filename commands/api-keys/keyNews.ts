@@ -1,11 +1,12 @@
 // Hears from Postgres when a key was revoked by another process.
-import { listen } from '../../db/listen.ts'
+import { type ListenTimes, listen } from '../../db/listen.ts'
 import type { KeyNews } from './keyCache.ts'
 
 /** Listens until `stop`. A break is told at once: until the connection is back, nothing is heard. */
 export function listenForKeys(
   databaseUrl: string,
   onError: (err: unknown) => void,
+  times?: ListenTimes,
 ): KeyNews & { stop(): Promise<void> } {
   let heard = false
   const listeners: (() => void)[] = []
@@ -24,6 +25,7 @@ export function listenForKeys(
       tell()
       onError(err)
     },
+    times,
   )
   return { isHeard: () => heard, onChange: (changed) => void listeners.push(changed), stop }
 }

@@ -7,6 +7,7 @@ import type { Config } from '../../runtime/config.ts'
 import type { Secrets } from '../../runtime/secrets.ts'
 import { openPort, StartError } from '../../runtime/startFaults.ts'
 import { openCertificate } from '../certificate.ts'
+import { createInHand, type InHand } from '../inHand.ts'
 import { listenAt } from '../listen.ts'
 import { SmtpRefusal } from '../refusal.ts'
 import { createFeedback, type FeedbackDeps } from './feedback.ts'
@@ -24,7 +25,7 @@ const COMMAND_LINE_CHARS_MAX = 2048
 const SILENCE_MS = 5 * 60_000
 /** The longest connection, so that a client that sends a byte a minute is closed too. */
 const LIFE_MS = 10 * 60_000
-/** At a stop, how long open sessions may go on. */
+/** At a stop, how long open sessions may go on once their messages are answered. */
 const CLOSE_MS = 1_500
 
 export interface InboundDeps extends ReceiverDeps {
@@ -39,12 +40,15 @@ export interface InboundDeps extends ReceiverDeps {
   /** Sends on what is for the postmaster. Needed when `listen.postmaster` is set. */
   transport: PostmasterDeps['transport'] | null
   countPostmaster: PostmasterDeps['count']
+  /** At a stop, how long it waits for messages that are acted on. */
+  drain_ms: number
   /** How long a connection may last; ten minutes if absent. */
   life_ms?: number
 }
 
 /**
- * Starts the listener. `stop` refuses new connections and gives open ones `CLOSE_MS` to end.
+ * Starts the listener. `stop` refuses new connections and messages, waits up to `drain_ms` for those that are acted on, and gives open sessions
+ * `CLOSE_MS` to end.
  * @throws StartError when the port is taken, or only one of certificate and key is given or cannot be read
  */
 export async function startInbound(
@@ -52,11 +56,8 @@ export async function startInbound(
 ): Promise<{ port: number; stop: () => Promise<void> }> {
   const { log, listen } = deps
   const { mailboxOf, postmaster, receive } = openMailboxes(deps)
-  const failed = (done: (err: Error) => void) => (err: unknown) => {
-    if (err instanceof SmtpRefusal) return done(err)
-    log.warn({ err }, 'a message could not be taken; its sender keeps it')
-    done(new SmtpRefusal(451, '4.3.0 Local error in processing, try again later'))
-  }
+  const failed = createFailed(log)
+  const inHand = createInHand(new SmtpRefusal(421, '4.3.2 Stopping, try again later'))
   const guard = createGuard({ life_ms: deps.life_ms ?? LIFE_MS })
   const certificate = openCertificate(listen, log)
   // Without a certificate STARTTLS is off: the library would use a certificate of its own whose private key is
@@ -95,15 +96,20 @@ export async function startInbound(
         )
     },
     onData(stream, session, done) {
-      readAll(stream)
-        // Over the limit: the library replies 552.
-        .then((raw) => (raw === null ? undefined : receive(raw, session)))
-        .then(() => done(null, '2.0.0 Report taken'), failed(done))
+      take(stream, inHand.take(session.id), (raw) => receive(raw, session)).then(
+        () => done(null, '2.0.0 Report taken'),
+        failed(done),
+      )
     },
   })
   server.server.on('connection', (socket: Socket) => guard.limitLife(socket))
   return openPort({ host: 'INBOUND_HOST or HOST', port: 'INBOUND_PORT' }, listen, () =>
-    listenAt(server, listen, { log, what: 'an inbound connection broke' }),
+    listenAt(server, listen, {
+      log,
+      what: 'an inbound connection broke',
+      // A report that comes again changes nothing; mail for the postmaster would come twice.
+      settle: () => inHand.stop(deps.drain_ms, 0),
+    }),
   )
 }
 
@@ -127,6 +133,33 @@ function openMailboxes(deps: InboundDeps) {
   const feedback = createFeedback({ ...deps, verpCheck, address: fblAddress, signers })
   const receive = createReceiver(deps, { mailboxOf, feedback, postmaster })
   return { mailboxOf, postmaster, receive }
+}
+
+/** Makes what answers with the reply that was thrown. What is no reply is a fault of ours. */
+const createFailed =
+  (log: InboundDeps['log']) =>
+  (done: (err: Error) => void) =>
+  (err: unknown): void => {
+    if (err instanceof SmtpRefusal) return done(err)
+    log.warn({ err }, 'a message could not be taken; its sender keeps it')
+    done(new SmtpRefusal(451, '4.3.0 Local error in processing, try again later'))
+  }
+
+/** Acts on a message when it is whole. @throws SmtpRefusal; what acting on it throws */
+async function take(
+  stream: SMTPServerDataStream,
+  message: InHand,
+  act: (raw: Buffer) => Promise<void>,
+): Promise<void> {
+  try {
+    const raw = await readAll(stream)
+    // Over the limit: the library replies 552.
+    if (raw === null) return
+    message.begin()
+    await act(raw)
+  } finally {
+    message.end()
+  }
 }
 
 /**

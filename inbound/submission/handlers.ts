@@ -8,6 +8,7 @@ import type { CountRequest } from '../../commands/limits/requests.ts'
 import { limits } from '../../rules/limits.ts'
 import { mayCall, permittedBy } from '../../rules/permissions.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { createInHand } from '../inHand.ts'
 import { SmtpRefusal } from '../refusal.ts'
 import { readRecipient } from './addresses.ts'
 import type { createGuard } from './guard.ts'
@@ -60,7 +61,11 @@ function createAnswer({ log, count }: Pick<HandlerDeps, 'log' | 'count'>) {
 }
 
 /** What is done at each command. */
-export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof createGuard>) {
+export function createHandlers(
+  deps: HandlerDeps,
+  guard: ReturnType<typeof createGuard>,
+  inHand: ReturnType<typeof createInHand>,
+) {
   const { findKey, count } = deps
   const answer = createAnswer(deps)
   const receive = createReceiver(deps)
@@ -90,8 +95,7 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
       )
     },
     onMailFrom(_address, session, done) {
-      const counted = keyOf(session).then((key) => requireRoom(deps, key))
-      answer('mail', counted, (err) => {
+      answer('mail', beginMail(deps, inHand, session), (err) => {
         guard.gatherReplies(session)
         done(err)
       })
@@ -103,13 +107,17 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
       done(refusal)
     },
     onData(stream, session, done) {
+      const message = inHand.take(session.id)
       const ended = guard.onMessage(session)
       const { rcptTo } = session.envelope
       const recipients = [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))]
-      const taking = receive(stream, () => keyOf(session), recipients)
+      const taking = receive(stream, () => keyOf(session), recipients, message).finally(message.end)
       answer('data', taking.finally(ended), (err, id) => done(err, `2.0.0 Taken as ${id}`))
     },
-    onClose: (session) => guard.onClose(session),
+    onClose(session) {
+      guard.onClose(session)
+      inHand.onClose(session.id)
+    },
   } satisfies Partial<SMTPServerOptions>
   return handlers
 }
@@ -123,9 +131,15 @@ async function keyOf({ user }: SMTPServerSession): Promise<RequestKey> {
   throw replyOf({ reply: 530, enhanced: '5.7.0', code: 'invalid_api_key', text: gone })
 }
 
-/** @throws SmtpRefusal when the key, or its workspace, makes more requests than it may */
-async function requireRoom({ countRequest }: Pick<HandlerDeps, 'countRequest'>, key: RequestKey) {
-  const refused = (await countRequest(key))?.refused
+/** @throws SmtpRefusal when the listener stops, or the key, or its workspace, makes more requests than it may */
+async function beginMail(
+  { countRequest }: Pick<HandlerDeps, 'countRequest'>,
+  inHand: ReturnType<typeof createInHand>,
+  session: SMTPServerSession,
+) {
+  const stopping = inHand.refusal()
+  if (stopping) throw stopping
+  const refused = (await countRequest(await keyOf(session)))?.refused
   if (!refused) return
   throw replyOf({ reply: 451, enhanced: '4.7.0', code: 'rate_limited', text: refused.text })
 }

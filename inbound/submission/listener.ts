@@ -5,9 +5,11 @@ import { limits } from '../../rules/limits.ts'
 import type { Config } from '../../runtime/config.ts'
 import { openPort, StartError } from '../../runtime/startFaults.ts'
 import { openCertificate } from '../certificate.ts'
+import { createInHand } from '../inHand.ts'
 import { listenAt } from '../listen.ts'
 import { createGuard, type GuardTimes } from './guard.ts'
 import { createHandlers, type HandlerDeps, LOG_IN_FIRST } from './handlers.ts'
+import { stopping } from './replies.ts'
 
 const COMMAND_LINE_CHARS_MAX = 4_096
 export const listenerRules = {
@@ -15,8 +17,10 @@ export const listenerRules = {
   /** RFC 5321 section 4.5.3.2.7. */
   silence_ms: 5 * 60_000,
 }
-/** At a stop, how long open sessions may go on. */
+/** At a stop, how long open sessions may go on once their messages are answered. */
 const CLOSE_MS = 3_000
+/** By then it is known what became of a commit that was given up (`HANG_UP_MS` of db/lend.ts, and a moment). */
+const UNDO_MS = 6_000
 const NEVER = ['XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL', 'VRFY', 'EXPN']
 
 interface SubmissionDeps extends HandlerDeps {
@@ -25,12 +29,14 @@ interface SubmissionDeps extends HandlerDeps {
   name: string
   /** Says how many connections are open. */
   watch: (connections: () => number) => void
+  /** At a stop, how long it waits for messages that are being committed. */
+  drain_ms: number
   times?: GuardTimes
 }
 
 /**
  * Starts the listener, and a second one with TLS from the first byte where a port for it is set. `stop` refuses new
- * connections and gives open ones `CLOSE_MS` to end.
+ * connections and messages, waits up to `drain_ms` for those that are being committed, and gives open sessions `CLOSE_MS` to end.
  * @throws StartError when a port is taken, or there is a port for TLS and no certificate
  */
 export async function startSubmission(
@@ -46,7 +52,10 @@ export async function startSubmission(
     const renewed = certificate?.renewed()
     if (renewed) for (const server of servers) server.updateSecureContext(renewed)
   }
-  const shared = { certificate, servers, renew, guard, handlers: createHandlers(deps, guard) }
+  const inHand = createInHand(stopping())
+  const settle = () => inHand.stop(deps.drain_ms, UNDO_MS)
+  const handlers = createHandlers(deps, guard, inHand)
+  const shared = { certificate, servers, renew, guard, handlers, settle }
   const first = await open(deps, listen.port, { ...shared, secure: false })
   const second =
     listen.tlsPort === null ? null : await open(deps, listen.tlsPort, { ...shared, secure: true })
@@ -80,6 +89,8 @@ interface Opening {
   renew: () => void
   guard: ReturnType<typeof createGuard>
   handlers: ReturnType<typeof createHandlers>
+  /** Answers the messages of both ports that are being taken. */
+  settle: () => Promise<void>
   /** TLS from the first byte. */
   secure: boolean
 }
@@ -87,7 +98,7 @@ interface Opening {
 async function open(
   { listen, name, log }: SubmissionDeps,
   port: number,
-  { certificate, servers, renew, guard, handlers, secure }: Opening,
+  { certificate, servers, renew, guard, handlers, settle, secure }: Opening,
 ) {
   const inClear = certificate ? NEVER : [...NEVER, 'STARTTLS']
   const server: SMTPServer = new SMTPServer({
@@ -132,7 +143,7 @@ async function open(
     host: 'SUBMISSION_HOST or HOST',
     port: secure ? 'SUBMISSION_TLS_PORT' : 'SUBMISSION_PORT',
   }
-  return openPort(variables, at, () => listenAt(server, at, { log, what }))
+  return openPort(variables, at, () => listenAt(server, at, { log, what, settle }))
 }
 
 /** Has the library take a connection only where it may: on the port for TLS it knows no limit for one client. */

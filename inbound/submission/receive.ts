@@ -4,21 +4,24 @@ import type { SMTPServerDataStream } from 'smtp-server'
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
 import type { MessageKey, submitOnce } from '../../commands/emails/submitOnce.ts'
+import { ClientGone } from '../../db/shares.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { createFairBudget } from '../../runtime/fairBudget.ts'
+import type { InHand } from '../inHand.ts'
 import { lineFaults, watchLines } from './lines.ts'
 import { readMessage } from './message.ts'
 import { badMessage, keyReply, replyOf, toReply } from './replies.ts'
 import { createSpool, type Spooled } from './spool.ts'
 
 export interface SubmissionReceiverDeps {
-  /** Commits an email; one that names itself, once. */
+  /** Commits an email; one that names itself, once. @throws ClientGone when it was given up by the signal, and nothing was committed */
   submit: (
     reach: Reach,
     input: SubmitEmail,
     messageKey: MessageKey | null,
+    signal: AbortSignal,
   ) => ReturnType<typeof submitOnce>
   now: () => Date
   /** Where large messages stand while they come. */
@@ -44,17 +47,27 @@ export const receiving = {
  * Makes a function that takes a message for the workspace of a key, and gives the id of its email when it is committed.
  * The function reads the stream to its end whatever it finds, so that the client hears the reply. The key is asked for again when the
  * message is about to be committed: it may come, and wait, for minutes, and one that was revoked meanwhile sends nothing any more.
+ * What its client does not wait for any more is not committed: they send it again.
  */
 export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverDeps) {
   const spool = createSpool(stateFolder)
   const withSmall = createFairBudget(receiving.small)
   const withLarge = createFairBudget(receiving.large)
 
-  const commit = async (keyNow: KeyNow, spooled: Spooled, recipients: string[]) => {
+  const commit = async (
+    keyNow: KeyNow,
+    spooled: Spooled,
+    recipients: string[],
+    { signal, begin }: InHand,
+  ) => {
     const key = await keyNow()
     const read = await readMessage(await spooled.read(), recipients, now())
     const { key: messageKey, ...input } = read
-    const made = await submit(reachOf(key), { ...input, keyId: key.id }, messageKey)
+    begin()
+    const email = { ...input, keyId: key.id }
+    const made = await submit(reachOf(key), email, messageKey, signal).catch((err: unknown) => {
+      throw err instanceof ClientGone ? signal.reason : err
+    })
     if (isRefusal(made)) throw toReply(made)
     if ('fault' in made) throw keyReply(made.fault)
     return made.id
@@ -65,6 +78,7 @@ export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverD
     stream: SMTPServerDataStream,
     keyNow: KeyNow,
     recipients: string[],
+    message: InHand,
   ): Promise<string> => {
     const key = await keyNow()
     const spooled = spool.open(key.workspace_id)
@@ -72,7 +86,8 @@ export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverD
       await keep(stream, spooled)
       const { bytes } = spooled
       const inTurn = bytes > SMALL_BYTES_MAX ? withLarge : withSmall
-      return await inTurn(key.workspace_id, bytes, () => commit(keyNow, spooled, recipients))
+      const work = () => commit(keyNow, spooled, recipients, message)
+      return await inTurn(key.workspace_id, bytes, work, message.signal)
     } finally {
       // The mail may be committed: what becomes of the file must not make its sender send it again.
       await spooled.close().catch(() => undefined)

@@ -143,6 +143,15 @@ export const tryAgain = (): SmtpRefusal =>
     text: 'The service cannot take mail now, try again later',
   })
 
+/** The reply to mail that comes, or waits, while the listener stops; it ends the connection. */
+export const stopping = (): SmtpRefusal =>
+  replyOf({
+    reply: 421,
+    enhanced: '4.3.2',
+    code: 'service_unavailable',
+    text: 'The service is stopping, send the mail again',
+  })
+
 /** The reply to a key that came before: another message with it is refused, one whose answer is not there yet comes again. */
 export const keyReply = (fault: KeyFault): SmtpRefusal =>
   fault === 'reused'

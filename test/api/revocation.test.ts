@@ -1,5 +1,5 @@
 // A revoked key stops working when the command has committed, whoever called the command.
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import { listenForKeys } from '../../commands/api-keys/keyNews.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
@@ -9,6 +9,7 @@ import { wholeWorkspace } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
+import { startProxy } from '../setup/silentProxy.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 // The clock stands still, so that remembered keys do not expire by themselves.
@@ -93,6 +94,26 @@ it('another process that remembers the key hears of it', async () => {
   expect((await api.request('DELETE', `/v1/api-keys/${keyId}`)).status).toBe(204)
   await eventually(async () => expect(await statusThere(token)).toBe(403))
   await news.stop()
+})
+
+it('a process whose connection fell silent hears of nothing, and soon trusts no key that it remembers', async () => {
+  const url = new URL(api.url)
+  const proxy = await startProxy(url.host)
+  url.host = proxy.address
+  const news = listenForKeys(url.href, () => undefined, { look_ms: 50, answer_ms: 1_000 })
+  onTestFinished(() => news.stop())
+  const elsewhere = createApp({ ...api.deps, keyNews: news })
+  const statusThere = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` }
+    return (await elsewhere.request('/v1/emails', { headers })).status
+  }
+  await eventually(() => expect(news.isHeard()).toBe(true))
+  const { token, keyId } = await api.createKey()
+  expect(await statusThere(token)).toBe(200)
+  proxy.fallSilent()
+  expect((await api.request('DELETE', `/v1/api-keys/${keyId}`)).status).toBe(204)
+  await eventually(async () => expect(await statusThere(token)).toBe(403))
+  expect(news.isHeard()).toBe(false)
 })
 
 it('a key that is revoked while the body of its request comes does nothing any more', async () => {

@@ -5,6 +5,7 @@ import { connect } from '../../db/connect.ts'
 import { isUnavailable } from '../../db/failures.ts'
 import { MIGRATION_LOCK, migrateUrl, waitForSchema } from '../../db/migrate.ts'
 import { eventually } from '../setup/eventually.ts'
+import { openSession } from '../setup/session.ts'
 import { databaseUrl, runSql } from '../setup/template.ts'
 import { uniqueName } from '../setup/unique.ts'
 import { leaveBehind, readLeftBehind } from '../setup/upgrade.ts'
@@ -53,4 +54,28 @@ test('a connection that breaks while it waits for its turn to migrate is an erro
     expect(rows).toHaveLength(1)
   })
   await migrating
+})
+
+test('a migration behind one that built indexes holds up writers for moments only', async () => {
+  const server = inject('postgresUrl')
+  const name = uniqueName('s').replaceAll('-', '_')
+  await runSql(server, `create database ${name}`)
+  onTestFinished(() => runSql(server, `drop database ${name} with (force)`))
+  const url = databaseUrl(server, name)
+  const schema = '2026-11-22-11-opt-outs'
+  await leaveBehind(url, { recorded: 0, schema, ids: {}, rows: {} }, 0)
+  const [reader, writer] = [await openSession(url), await openSession(url)]
+  await reader.run('begin; lock table automation_events in access share mode')
+
+  const migrating = migrateUrl(url)
+  await eventually(async () => {
+    const { rows } = await reader.run(
+      "select from pg_locks where relation = 'automation_events'::regclass and not granted",
+    )
+    expect(rows).toHaveLength(1)
+  })
+  // What an insert locks: it waits behind the migration, until that one gives up for now.
+  await writer.run('begin; lock table automation_events in row exclusive mode; commit')
+  await reader.end()
+  expect(await migrating).toContain('2026-11-23-25-historical-events')
 })

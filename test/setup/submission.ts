@@ -17,26 +17,35 @@ interface Listening {
   tlsCert?: string | null
   tlsKey?: string | null
   times?: GuardTimes
+  /** How long a stop waits for mail that is being committed; else as long as that of a worker. */
+  drain_ms?: number
 }
 
 /** Starts a listener on a free port of 127.0.0.1. @param atEnd when it ends: with the file, or with the test (`onTestFinished`) */
 export async function startTestSubmission(
   api: TestApi,
-  { times, ...listen }: Listening = {},
+  { times, drain_ms, ...listen }: Listening = {},
   atEnd: (stop: () => Promise<void>) => void = afterAll,
 ) {
   const stateFolder = mkdtempSync(join(tmpdir(), 'dripline-submission-'))
   const registry = new Registry()
-  const config = { ...api.deps.config, databaseUrl: api.url, stateFolder }
+  const { config: known } = api.deps
+  const drainMs = drain_ms ?? known.drainMs
+  const config = { ...known, databaseUrl: api.url, stateFolder, drainMs }
   const server = await listenForSubmissions(
     { ...api.deps, config, registry, ...(times ? { times } : {}) },
     { host: '127.0.0.1', port: 0, tlsPort: null, tlsCert: null, tlsKey: null, ...listen },
   )
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= server.stop()
+    return stopped
+  }
   atEnd(async () => {
-    await server.stop()
+    await stop()
     rmSync(stateFolder, { recursive: true, force: true })
   })
-  return { ...server, registry, stateFolder }
+  return { ...server, stop, registry, stateFolder }
 }
 
 export const plainToken = (key: string, user = 'any'): string =>

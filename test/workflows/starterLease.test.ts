@@ -1,9 +1,8 @@
 // What a starter hands over it holds by a lease, and by no lock: Temporal may take as long as it likes to answer.
-import { connect, createServer } from 'node:net'
 import { Client } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
 import { sql } from 'kysely'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createLog } from '../../runtime/log.ts'
 import { startStarter } from '../../worker/starter.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -11,40 +10,10 @@ import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, mail, onEvent, recordEvent } from '../setup/flows.ts'
 import { now, seedWorkspace } from '../setup/harness.ts'
 import { createTestNamespace } from '../setup/namespace.ts'
+import { startProxy } from '../setup/silentProxy.ts'
 
 const { db } = await createTestDatabase()
 const SOON = { deadline_ms: 60_000 }
-
-/** A way to a server that falls silent: what comes after `fallSilent` is counted and goes nowhere. */
-async function startProxy(target: string) {
-  const [host = '', port = ''] = target.split(':')
-  let isSilent = false
-  let unheard_bytes = 0
-  const server = createServer((socket) => {
-    const upstream = connect(Number(port), host)
-    socket.on('data', (chunk) => {
-      if (isSilent) unheard_bytes += chunk.length
-      else upstream.write(chunk)
-    })
-    upstream.on('data', (chunk) => void (isSilent || socket.write(chunk)))
-    for (const end of [socket, upstream]) {
-      end.on('error', () => undefined)
-      onTestFinished(() => void end.destroy())
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => void server.close())
-  const at = server.address()
-  if (at === null || typeof at === 'string') throw new Error('no port')
-  return {
-    address: `127.0.0.1:${at.port}`,
-    fallSilent: () => {
-      isSilent = true
-    },
-    unheard_bytes: () => unheard_bytes,
-  }
-}
 
 const startWith = (client: Client, namespace: string, later_ms = 0) =>
   startStarter({

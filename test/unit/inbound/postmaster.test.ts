@@ -9,6 +9,7 @@ import {
   expect,
   onTestFinished,
   test,
+  vi,
 } from 'vitest'
 import type { InboundDeps } from '../../../inbound/reports/listener.ts'
 import { createRelayTransport } from '../../../mail/smtp/relay.ts'
@@ -135,6 +136,29 @@ describe("the operator's server", () => {
     go()
     await sent
     expect(said).toMatch(/^250 /)
+  })
+
+  test('is waited for when we stop: the sender, told to come again, would send it twice', async () => {
+    const transport = transportTo(sink.url)
+    const here = await listen(transport)
+    let go = () => {}
+    const hold = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    sink.setScript({ ops: { at: 'dot', reply: '250 OK', hold } })
+    const tries = () => sink.attempts.get(OPERATOR) ?? 0
+    const before = tries()
+    const reply = last('postmaster@mx.mail.test', {}, here.port)
+    await expect.poll(tries).toBeGreaterThan(before)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldClearNativeTimers: true })
+    const stopped = here.stop()
+    // More than sessions without a message have to end.
+    vi.advanceTimersByTime(10_000)
+    vi.useRealTimers()
+    go()
+    expect(await reply).toMatch(/^250 /)
+    await stopped
+    await transport.close()
   })
 
   test.each([

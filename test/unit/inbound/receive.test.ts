@@ -7,10 +7,13 @@ import { PassThrough } from 'node:stream'
 import type { SMTPServerDataStream } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import type { RequestKey } from '../../../commands/api-keys/keyCache.ts'
+import { createInHand } from '../../../inbound/inHand.ts'
 import { createReceiver } from '../../../inbound/submission/receive.ts'
+import { stopping } from '../../../inbound/submission/replies.ts'
 import { spoolLimits } from '../../../inbound/submission/spool.ts'
 
 const key = { id: 'key_1', workspace_id: 'ws_1', domain_id: null } as RequestKey
+const inHand = createInHand(stopping())
 
 /** The files of a folder that this process has open, with or without a name. */
 const openIn = (folder: string) =>
@@ -31,9 +34,8 @@ test.each(['before its file is open', 'when its file is open'])(
     const submit = () => Promise.reject(new Error('there is no whole message'))
     const receive = createReceiver({ submit, now: () => new Date(), stateFolder })
     const stream = Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false })
-    const taking = receive(stream as unknown as SMTPServerDataStream, async () => key, [
-      'ada@example.test',
-    ])
+    const source = stream as unknown as SMTPServerDataStream
+    const taking = receive(source, async () => key, ['ada@example.test'], inHand.take('a'))
     const line = `${'x'.repeat(70)}\r\n`
     const part = Buffer.from(
       line.repeat(Math.ceil((spoolLimits.messageMemoryMax + 1) / line.length)),
@@ -57,7 +59,8 @@ test('a message that breaks off while its key is looked up is refused', async ()
   const stream = Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false })
   const closed = once(stream, 'close')
   const keyNow = () => closed.then(() => key)
-  const taking = receive(stream as unknown as SMTPServerDataStream, keyNow, ['ada@example.test'])
+  const source = stream as unknown as SMTPServerDataStream
+  const taking = receive(source, keyNow, ['ada@example.test'], inHand.take('b'))
   stream.write('Subject: half')
   stream.destroy()
   await expect(taking).rejects.toThrow('4.4.2 The connection broke')

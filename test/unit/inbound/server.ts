@@ -41,6 +41,7 @@ export function listenForReports() {
         isSendingDomain: async () => false,
         transport: null,
         countPostmaster: () => {},
+        drain_ms: 60_000,
         secrets,
         names: ['mx.mail.test', 'worker.mail.test'],
         log: createLog('test', 'silent'),

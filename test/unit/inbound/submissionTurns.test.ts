@@ -6,12 +6,15 @@ import { Readable } from 'node:stream'
 import type { SMTPServerDataStream } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import type { RequestKey } from '../../../commands/api-keys/keyCache.ts'
+import { createInHand } from '../../../inbound/inHand.ts'
 import { createReceiver } from '../../../inbound/submission/receive.ts'
+import { stopping } from '../../../inbound/submission/replies.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
 import { eventually } from '../../setup/eventually.ts'
 import { messageOf } from '../../setup/messages.ts'
 
 const MEBIBYTE = 1024 * 1024
+const inHand = createInHand(stopping())
 
 /** A receiver whose commits are under way until the test ends. */
 function open() {
@@ -42,9 +45,9 @@ function open() {
       const text = messageOf({ Subject: workspace }, `${'x'.repeat(78)}\r\n`.repeat(bytes / 80))
       const stream = Object.assign(Readable.from([Buffer.from(text)]), { sizeExceeded: false })
       const key = { id: 'key_1', workspace_id: workspace as WorkspaceId } as RequestKey
-      all.push(
-        receive(stream as unknown as SMTPServerDataStream, async () => key, ['ada@example.test']),
-      )
+      const source = stream as unknown as SMTPServerDataStream
+      const message = inHand.take(String(all.length))
+      all.push(receive(source, async () => key, ['ada@example.test'], message))
     },
   }
 }

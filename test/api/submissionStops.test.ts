@@ -1,0 +1,143 @@
+// Mail that is submitted while its listener stops, or its client goes: what was refused, or heard by nobody, is not sent.
+import pg from 'pg'
+import { afterAll, afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { receiving } from '../../inbound/submission/receive.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { eventually } from '../setup/eventually.ts'
+import { idOf, logIn, messageOf, startTestSubmission } from '../setup/submission.ts'
+import { runSql } from '../setup/template.ts'
+import { connectInbound, toWire } from '../unit/inbound/client.ts'
+
+// One large message of a workspace at a time.
+receiving.large.ownerBytesMax = 1
+const LARGE = 'A line that is one of very many.\r\n'.repeat(40_000)
+
+/** Key of the advisory lock at which emails wait while they are written. */
+const GATE = 4_711
+const api = await createTestApi()
+await insertTestDomain(api, 'sender.test')
+const keeper = new pg.Client({ connectionString: api.url, application_name: 'keeper' })
+await keeper.connect()
+afterAll(() => keeper.end())
+await runSql(
+  api.url,
+  `create function wait_at_gate() returns trigger language plpgsql set lock_timeout to '60s' as
+   $$ begin perform pg_advisory_xact_lock_shared(${GATE}); return null; end $$`,
+)
+await runSql(
+  api.url,
+  'create trigger gate after insert on emails for each row execute function wait_at_gate()',
+)
+beforeEach(async () => {
+  await keeper.query('delete from emails')
+  await keeper.query('select pg_advisory_lock($1)', [GATE])
+})
+afterEach(() => openGate())
+
+const openGate = () => keeper.query('select pg_advisory_unlock_all()')
+const untilAtGate = (count = 1, within?: { deadline_ms: number }) =>
+  eventually(async () => {
+    const { rows } = await keeper.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`,
+    )
+    expect(rows).toHaveLength(count)
+  }, within)
+async function subjects(): Promise<string[]> {
+  const emails = await api.db.selectFrom('emails').select('subject').orderBy('subject').execute()
+  return emails.map(({ subject }) => subject)
+}
+
+const listen = (drain_ms?: number) =>
+  startTestSubmission(api, drain_ms === undefined ? {} : { drain_ms }, onTestFinished)
+type Server = Awaited<ReturnType<typeof listen>>
+
+/** Sends a message with its final dot. */
+async function begin({ port }: Server, subject: string, body: string) {
+  const client = await logIn(port, api.key)
+  onTestFinished(() => client.close())
+  for (const line of ['MAIL FROM:<a@app.test>', 'RCPT TO:<ada@example.test>', 'DATA']) {
+    expect(await client.say(line)).toMatch(/^[23]/)
+  }
+  return { client, reply: client.say(toWire(messageOf({ Subject: subject }, body))) }
+}
+
+const untilRefused = ({ port }: Server) =>
+  eventually(() => expect(connectInbound(port)).rejects.toThrow('ECONNREFUSED'))
+
+test('a client is told what became of its mail, however long that takes when the listener stops', async () => {
+  const server = await listen()
+  const { client, reply } = await begin(server, 'at the gate', 'Hello')
+  await untilAtGate()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldClearNativeTimers: true })
+  onTestFinished(() => void vi.useRealTimers())
+  const stopped = server.stop()
+  await untilRefused(server)
+  // More than sessions without a message have to end.
+  vi.advanceTimersByTime(10_000)
+  vi.useRealTimers()
+  await openGate()
+  const told = (await reply).slice(0, 3)
+  client.close()
+  await stopped
+  expect([told, await subjects()]).toEqual(['250', ['at the gate']])
+})
+
+test('what waits behind other messages when the listener stops is refused, and never written', async () => {
+  const server = await listen()
+  const first = await begin(server, 'first', LARGE)
+  await untilAtGate()
+  const second = await begin(server, 'second', LARGE)
+  const idle = await logIn(server.port, api.key)
+  onTestFinished(() => idle.close())
+  const stopped = server.stop()
+  await untilRefused(server)
+  expect(await second.reply).toMatch(/^421 4\.3\.2 service_unavailable: /)
+  expect(await idle.say('MAIL FROM:<a@app.test>')).toMatch(/^421 /)
+  await openGate()
+  idOf(await first.reply)
+  first.client.close()
+  await stopped
+  expect(await subjects()).toEqual(['first'])
+})
+
+test('what is not written within the time of a stop is refused, and undone', async () => {
+  const server = await listen(0)
+  const { reply } = await begin(server, 'late', 'Hello')
+  await untilAtGate()
+  const stopped = server.stop()
+  expect(await reply).toMatch(/^421 4\.3\.2 service_unavailable: /)
+  await openGate()
+  await stopped
+  expect(await subjects()).toEqual([])
+})
+
+test('mail of a client that has gone while it waited is not written', async () => {
+  const server = await listen()
+  const first = await begin(server, 'first', LARGE)
+  await untilAtGate()
+  // Its end comes behind all of its message.
+  const gone = await begin(server, 'gone', LARGE)
+  gone.client.socket.end()
+  await eventually(async () => {
+    expect(
+      await server.registry.getSingleMetricAsString('dripline_submission_connections'),
+    ).toMatch(/ 1$/)
+  })
+  const third = await begin(server, 'third', LARGE)
+  await openGate()
+  for (const { reply } of [first, third]) idOf(await reply)
+  expect(await subjects()).toEqual(['first', 'third'])
+})
+
+test('mail of a client that has gone while it is written is undone', async () => {
+  const server = await listen()
+  const { client } = await begin(server, 'gone', 'Hello')
+  await untilAtGate()
+  client.close()
+  // Postgres itself would end the statement after 20 seconds.
+  await untilAtGate(0, { deadline_ms: 15_000 })
+  await openGate()
+  const next = await begin(server, 'next', 'Hello')
+  idOf(await next.reply)
+  expect(await subjects()).toEqual(['next'])
+})
