@@ -325,7 +325,9 @@ test('the last page of a fill and a change of its condition wait for each other 
   const refused: string[] = []
   const watched = new Kysely<Database>({
     dialect: new PostgresDialect({ pool }),
-    log: (event) => event.level === 'error' && refused.push(String(event.error)),
+    log(event) {
+      if (event.level === 'error') refused.push(String(event.error))
+    },
   })
   const { segment, begin, change, fill, post, members, deps } = await createSegmentWorld(watched)
   const email = emailOf(2)
