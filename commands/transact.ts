@@ -59,7 +59,8 @@ class RolledBack extends Error {
  *    ended mail that an erasure blanks, by id, for which it waits;
  * 6. suppressions;
  * 7. the row of a schedule, also by who holds its workflow and none of these;
- * 8. the advisory lock of a workspace's segments, also under the lock of a workflow or an audience, then the row of a fill. A bounce report locks its delivery before it writes the suppression and the mail event, and
+ * 8. the advisory lock of a workspace's segments, also under the lock of a workflow or an audience, then the row of a segment, then that of its
+ *    fill. A bounce report locks its delivery before it writes the suppression and the mail event, and
  * locks no contact. Opt-outs of a workflow are written under the contact's lock, those of an audience under the
  * audience's. Settling locks deliveries and no contact. A statement on several deliveries locks them by id
  * (`lockedById`, db/deliveries/guards.ts) or passes over locked ones (a claim). The rows of `lanes` are locked alone, and

@@ -115,6 +115,11 @@ export const limits = {
   conditionDepthMax: 20,
   conditionRulesMax: 200,
   conditionListMax: 1000,
+  /**
+   * JSON of the conditions that each event of a workspace meets: the filters of triggers of active workflows; and, counted by itself, for each
+   * segment that one begins at, its condition and those of the segments that this reads. A process keeps them, and others' beside them.
+   */
+  metConditionsBytesMax: 2 * MEBIBYTE,
   /** Segments that the condition of one reads, by way of others too. */
   segmentsReadMax: 20,
   pathCharsMax: 255,

@@ -22,7 +22,7 @@ const isLive = (status: JobStatus): boolean => status === 'queued' || status ===
 
 /**
  * One that is asked for twice waits for the first, and goes on after it: no page is done twice. A job that is paused, cancelled or over is left as it is.
- * One whose page Postgres refuses for its data again and again ends `failed`.
+ * One whose page Postgres refuses for its data again and again ends `failed`; one whose page fails otherwise goes on when what was wrong is mended.
  * @returns whether there is more to do, and after which pause
  * @throws whatever kept the page from being done; it may be asked for again
  */
@@ -30,8 +30,8 @@ export async function runJobPage(deps: PageDeps, { id }: { id: string }): Promis
   try {
     return await doPage(deps, id)
   } catch (err) {
-    const sqlState = dataFaultOf(err)
-    if (sqlState === null || !(await isGivenUp(deps, id, sqlState))) throw err
+    // Where Postgres is away this fails too: what the page met says more.
+    if (!(await isGivenUp(deps, id, dataFaultOf(err)).catch(() => false))) throw err
     return { more: false }
   }
 }
@@ -77,15 +77,16 @@ const statusAfter = ({ error, isOver }: JobPage): 'failed' | 'completed' | 'runn
 }
 
 /**
- * Counts a page that was refused and rolled back. The count stands in the row, since each try may be another worker's.
- * @param sqlState says why; the text of the server may name values, and stays in the log
- * @returns whether it was one too many, and the job has failed
+ * Writes that a page was tried and rolled back, so that jobs that take turns do so although their pages fail, and counts it if it was refused. The
+ * count stands in the row, since each try may be another worker's.
+ * @param sqlState why Postgres refused its data; null: it failed otherwise. The text of the server may name values, and stays in the log
+ * @returns whether it was one refusal too many, and the job has failed
  */
-function isGivenUp(deps: PageDeps, id: string, sqlState: string): Promise<boolean> {
+function isGivenUp(deps: PageDeps, id: string, sqlState: string | null): Promise<boolean> {
   return transact(deps, async ({ db, now }) => {
     const job = await lockJob(db, id)
     if (!job || !isLive(job.status)) return false
-    const refusals = job.refusals + 1
+    const refusals = job.refusals + (sqlState === null ? 0 : 1)
     const at = now()
     const isOver = refusals >= limits.jobRefusalsMax
     const error = `what the next page writes cannot be stored (SQLSTATE ${sqlState}); what was done before stays`

@@ -11,6 +11,7 @@ import {
   giveBackFill,
   listContactIds,
   lockFill,
+  lockSegment,
   type TakenFill,
   updateFill,
 } from '../../db/segments/fills.ts'
@@ -95,6 +96,8 @@ function writePage(
     const firstHeld = held === 'skip' ? ids.findIndex((id) => !locked.has(id)) : -1
     const through = firstHeld < 0 ? ids : ids.slice(0, firstHeld)
     if (ids.length > 0 && through.length === 0) return 'held'
+    const isThrough = held === 'skip' && ids.length < PAGE && through.length === ids.length
+    if (isThrough) await lockSegment(trx, workspaceId, segmentId)
     const row = await lockFill(trx, workspaceId, segmentId)
     if (!row || isOther(row, fill)) return null
     const now = inTrx.now()
@@ -107,7 +110,6 @@ function writePage(
     const page = contacts.filter(({ id }) => through.includes(id))
     if (segment) await fillContacts(trx, segment, page, now)
     else if (through.length > 0) await deleteMembers(trx, workspaceId, segmentId, through)
-    const isThrough = held === 'skip' && ids.length < PAGE && through.length === ids.length
     if (isThrough) {
       await endFill(trx, workspaceId, segmentId, segment !== undefined)
       return null

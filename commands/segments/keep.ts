@@ -1,9 +1,11 @@
 // Which segments have their members kept: those that active workflows begin at. It changes with workflows, conditions and audiences.
+import { countKeptBytes } from '../../db/segments/kept.ts'
 import { findSegmentConditions } from '../../db/segments/reads.ts'
 import { listKeeping, listKeptReading, lockSegments, startFill } from '../../db/segments/writes.ts'
 import { conditionNeeds } from '../../rules/conditions/needs.ts'
 import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 
@@ -15,22 +17,29 @@ export const segmentTriggers: readonly string[] = [
   happenings.segmentLeft,
 ]
 
-/** Begins to keep the members of those segments that a trigger begins at now, and forgets them of those that none does. */
+/**
+ * Begins to keep the members of those segments that a trigger begins at now, and forgets them of those that none does.
+ * @returns false: the kept segments would have more conditions than a workspace may (`metConditionsBytesMax`); the caller rolls back
+ */
 export async function keepSegments(
   deps: Deps,
   workspaceId: WorkspaceId,
   ids: readonly string[],
-): Promise<void> {
-  if (ids.length === 0) return
+): Promise<boolean> {
+  if (ids.length === 0) return true
   await lockSegments(deps.db, workspaceId)
+  let isMore = false
   for (const { id, kept, wanted } of await listKeeping(
     deps.db,
     workspaceId,
     ids,
     segmentTriggers,
   )) {
-    if (kept !== wanted) await fill(deps, workspaceId, id, wanted)
+    if (kept === wanted) continue
+    await fill(deps, workspaceId, id, wanted)
+    isMore ||= wanted
   }
+  return !isMore || (await countKeptBytes(deps.db, workspaceId)) <= limits.metConditionsBytesMax
 }
 
 /** Finds the members of those anew that are kept. The caller holds the lock of the workspace's segments. */

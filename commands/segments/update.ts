@@ -1,9 +1,11 @@
 // Changes a segment of contacts: its name, or its condition, by which all its members are found anew.
+import { countKeptBytes } from '../../db/segments/kept.ts'
 import { findSegmentRow } from '../../db/segments/reads.ts'
 import { lockSegments, updateSegmentRow } from '../../db/segments/writes.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
 import type { Json } from '../../rules/json.ts'
+import { limits, MEBIBYTE } from '../../rules/limits.ts'
 import { jsonEquals } from '../../rules/paths.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import { readersOf } from '../../rules/segments/links.ts'
@@ -19,6 +21,17 @@ export interface UpdateSegmentInput {
   /** Any JSON: what is no condition of a segment is refused. Undefined leaves it as it is. */
   condition?: unknown
 }
+
+const TOO_LARGE = refuse('segment_condition_invalid', {
+  problems: [
+    {
+      node_id: null,
+      path: 'condition',
+      message: `the conditions of segments at which active workflows begin must not exceed ${limits.metConditionsBytesMax / MEBIBYTE} MiB of JSON together, those of segments that they name included`,
+      code: 'too_large',
+    },
+  ],
+})
 
 /**
  * A changed condition moves members silently: nobody enters or leaves by it, those who are in segments that name this one neither.
@@ -48,7 +61,10 @@ export function updateSegment(
     }
     const checked = await requireCondition(trx, workspaceId, id, condition)
     if (isRefusal(checked)) return checked
+    const bytesBefore = await countKeptBytes(trx, workspaceId)
     await updateSegmentRow(trx, workspaceId, { ...renamed, ...checked })
+    const bytes = await countKeptBytes(trx, workspaceId)
+    if (bytes > bytesBefore && bytes > limits.metConditionsBytesMax) return TOO_LARGE
     if (jsonEquals(checked.condition as Json, before as Json)) return undefined
     await fillAgain(inTrx, workspaceId, [id, ...readersOf(checked.links, id)])
     return undefined

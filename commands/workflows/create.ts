@@ -54,12 +54,13 @@ export async function createWorkflow(
     updated_at: at,
     archived_at: null,
   }
-  await transact(deps, async (inTrx) => {
+  const refused = await transact(deps, async (inTrx) => {
     const { db } = inTrx
     await insertWorkflow(db, reach.workspaceId, row)
     const boundTo = reach.domainId
     await insertVersion(db, row, { design: given, createdBy, at, boundTo })
-    if (isActive) await setTriggers(inTrx, row, 1, design)
+    return isActive ? setTriggers(inTrx, row, 1, design) : undefined
   })
+  if (refused) return refused
   return { ...row, design: given }
 }

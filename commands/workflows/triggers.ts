@@ -1,29 +1,55 @@
 // Makes the triggers of a workflow those of its active design: what starts it at events, at times, and at segments whose members are
 // kept for it.
 import type { WorkflowRow } from '../../db/workflows/reads.ts'
-import { listTriggersAbout, replaceTriggers } from '../../db/workflows/triggers.ts'
+import {
+  countFilterBytes,
+  listTriggersAbout,
+  replaceTriggers,
+} from '../../db/workflows/triggers.ts'
 import { eventTriggers, scheduleTriggers } from '../../rules/design/triggers.ts'
 import type { Design } from '../../rules/design/types.ts'
+import { limits, MEBIBYTE } from '../../rules/limits.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { setSchedules } from '../schedules/set.ts'
 import { keepSegments, segmentTriggers } from '../segments/keep.ts'
 import type { InTrx } from '../transact.ts'
 
-/** The caller holds the workflow's lock. @param design null: the workflow is active no more */
+/**
+ * The caller holds the workflow's lock. Refuses a design with which the workspace's active workflows would have more conditions than each
+ * event can meet (`metConditionsBytesMax`). A workspace that has more already, of a release before, keeps them.
+ * @param design null: the workflow is active no more, which is never refused
+ */
 export async function setTriggers(
   deps: InTrx<Pick<CommandDeps, 'db' | 'now' | 'wake'>>,
   workflow: Pick<WorkflowRow, 'id' | 'workspace_id'>,
   version: number,
   design: Design | null,
-): Promise<void> {
+): Promise<undefined | Refusal<'invalid_design'>> {
   const { id, workspace_id } = workflow
   const { db: trx } = deps
   const segmentsBefore = await listTriggersAbout(trx, workspace_id, id, segmentTriggers)
   const triggers = design ? eventTriggers(design) : []
+  const before = await countFilterBytes(trx, workspace_id, id)
   await replaceTriggers(trx, workspace_id, id, version, triggers)
+  // Whoever changes triggers of the workspace at the same moment has been waited for: the number of their state is one row.
+  const now = await countFilterBytes(trx, workspace_id, id)
+  if (now.own > before.own && now.all > limits.metConditionsBytesMax) {
+    return tooLarge('the filters of triggers')
+  }
   await setSchedules(deps, workflow, version, design ? scheduleTriggers(design) : [])
   const segmentsNow = triggers.flatMap(({ event_name, about }) =>
     about !== null && segmentTriggers.includes(event_name) ? [about] : [],
   )
-  await keepSegments(deps, workspace_id, [...new Set([...segmentsBefore, ...segmentsNow])])
+  const isKept = await keepSegments(deps, workspace_id, [
+    ...new Set([...segmentsBefore, ...segmentsNow]),
+  ])
+  return isKept ? undefined : tooLarge('the conditions of segments at which triggers begin')
+}
+
+const tooLarge = (what: string) => {
+  const most = `${limits.metConditionsBytesMax / MEBIBYTE} MiB`
+  const message = `${what} must not exceed ${most} of JSON in all active workflows together; make them smaller, or pause a workflow`
+  const problem = { node_id: null, path: 'nodes', message, code: 'too_large' } as const
+  return refuse('invalid_design', { problems: [problem] })
 }

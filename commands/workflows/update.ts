@@ -110,7 +110,7 @@ async function write(
   inTrx: InTrx<CommandDeps>,
   workflow: WorkflowRow,
   { change, changedBy, given, status, isNew, activates, boundTo }: Decided,
-): Promise<WorkflowRow> {
+): Promise<WorkflowRow | Refusal<'invalid_design'>> {
   const { id, workspace_id } = workflow
   const { db } = inTrx
   const at = inTrx.now()
@@ -129,7 +129,7 @@ async function write(
     await setEngine(db, workspace_id, { workflowId: id, version, engine: ENGINE })
   }
   const stops = workflow.status === 'active' && status !== 'active'
-  if (activates) await setTriggers(inTrx, workflow, version, given as unknown as Design)
-  else if (stops) await setTriggers(inTrx, workflow, version, null)
-  return row
+  if (!activates && !stops) return row
+  const active = activates ? (given as unknown as Design) : null
+  return (await setTriggers(inTrx, workflow, version, active)) ?? row
 }

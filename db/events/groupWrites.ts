@@ -207,21 +207,21 @@ const writingSteps = (
 ) => sql`updated as (
       update contacts set ${countOfKnown}
       from fit f where contacts.ctid = f.row and contacts.email = f.email
-      returning f.place, contacts.id as of_id, contacts.properties as of_properties, contacts.first_seen, false as is_new
+      returning f.place, contacts.id as of_id, contacts.properties as of_properties, contacts.first_seen, false as is_new, contacts.event_count
     ), made as (
       insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,
           last_event, created_at, updated_at)
       select ${sql.lit(`${idPrefixes.contact}_`)} || substr(g.id, ${sql.lit(idPrefixes.automationEvent.length + 2)}), ${workspaceId}, g.email, 1, g.at, g.at, g.event_name, g.now, g.now
       from fit f join given g on g.place = f.place where f.row is null order by f.email
       on conflict (workspace_id, email) do update set ${countOfMade}
-      returning contacts.id as of_id, contacts.email, contacts.properties as of_properties, contacts.first_seen, xmax = 0 as is_new
+      returning contacts.id as of_id, contacts.email, contacts.properties as of_properties, contacts.first_seen, xmax = 0 as is_new, contacts.event_count
     ), happened as materialized (
       select * from updated
-      union all select g.place, m.of_id, m.of_properties, m.first_seen, m.is_new from made m join given g on g.email = m.email
+      union all select g.place, m.of_id, m.of_properties, m.first_seen, m.is_new, m.event_count from made m join given g on g.email = m.email
     ), event as (
       insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
-        properties, at, created_at, depth, historical)
-      select g.id, ${workspaceId}, h.of_id, g.event_id, g.event_name, g.email, g.properties::jsonb, g.at, g.now, 0, g.historical
+        properties, at, created_at, depth, historical, ordinal)
+      select g.id, ${workspaceId}, h.of_id, g.event_id, g.event_name, g.email, g.properties::jsonb, g.at, g.now, 0, g.historical, h.event_count
       from happened h join given g on g.place = h.place order by g.event_id ${returning}
     )`
 

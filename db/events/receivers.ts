@@ -96,26 +96,23 @@ export interface WaitRow {
   wait_events: Record<string, JsonObject> | null
 }
 
-/** Of the version of the execution `x`. */
-const INTERRUPTS = sql`(select v.interrupts from workflow_versions v
-            where v.workflow_id = x.workflow_id and v.version = x.version)`
+/** A `select` of the nodes whose events conditions read. @param conditions an expression of their text */
+const namedNodes = (conditions: RawBuilder<unknown>) => sql`
+    select found[1] as node_id from regexp_matches(${conditions}, 'wait_events[.]([A-Za-z0-9_-]+)', 'g') as found`
 
 /**
- * What the conditions of a wait may read of earlier waits: of each node that it names the latest event. An execution may have
- * waited very often, so each is looked for from the latest segment back, and what names none reads nothing. Most name none,
- * since what has happened by then is decided when the wait begins (`resolveMatch`).
- * @param wait the alias of its row
- * @param interrupts those of its version
+ * What the conditions of the wait `w` may read of earlier waits: of each node that it, or what interrupts its version `v`, names the
+ * latest event. An execution may have waited very often, so each is looked for from the latest segment back, and what names none reads
+ * nothing. Most name none, since what has happened by then is decided when the wait begins (`resolveMatch`).
  */
-const latestOfNamed = (wait: RawBuilder<unknown>, interrupts: RawBuilder<unknown>) => sql`
+const LATEST_OF_NAMED = sql`
   select json_object_agg(named.node_id, latest.properties)
-  from (select distinct found[1] as node_id
-    from regexp_matches(concat_ws(' ', ${wait}.filter::text, ${wait}.condition::text,
-      case when ${wait}.watched then ${interrupts}::text end), 'wait_events[.]([A-Za-z0-9_-]+)', 'g') as found) as named
+  from (${namedNodes(sql`concat_ws(' ', w.filter::text, w.condition::text)`)}
+    union select unnest(v.named_nodes)) as named
   cross join lateral (
     select a.properties from event_waits d
     join automation_events a on a.id = d.consumed_by and a.contact_id = d.contact_id
-    where d.execution_id = ${wait}.execution_id and d.node_id = named.node_id
+    where d.execution_id = w.execution_id and d.node_id = named.node_id
     order by d.segment desc limit 1) as latest`
 
 export interface Candidates {
@@ -164,11 +161,13 @@ export async function listCandidates(
   // Of most events: nothing is added to it.
   const nothing: Candidates = { triggers: [], waits: [], segmentKeys }
   const candidates = events.map(() => nothing)
+  const interruptsOf = interruptsIn(found)
   for (const [i, { place }] of concerned.entries()) {
     const one = found[i]
     if (!one) continue
     const of = butLeft(triggers[i] ?? [], one.left_ids)
-    candidates[place] = { triggers: of, waits: withInterrupts(one), segmentKeys }
+    const waits = one.waits.map((wait) => ({ ...wait, interrupts: interruptsOf(wait) }))
+    candidates[place] = { triggers: of, waits, segmentKeys }
   }
   return candidates
 }
@@ -199,6 +198,7 @@ export async function findConcerned(
     /* candidates */ with given as (
       select * from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as g(place integer,
         contact_id text, event_name text, hmac text, but_id text)
+    ), interrupting as materialized (${interruptingOf(workspaceId, isOpen)}
     )
     select
       coalesce((
@@ -207,7 +207,8 @@ export async function findConcerned(
           and o.scope in ('workflow', 'workspace')
       ), '[]') as left_ids,
       coalesce((${openWaits(isOpen)}), '[]') as waits,
-      coalesce((${interruptsOfWaits(workspaceId, isOpen)}), '[]') as versions
+      case when g.place = 0 then coalesce((select json_agg(json_build_object('workflow_id', v.workflow_id,
+        'version', v.version, 'interrupts', v.interrupts)) from interrupting v), '[]') else '[]' end as versions
     from given g order by g.place
   `.execute(trx)
   return rows
@@ -235,9 +236,10 @@ const openWaits = (isOpen: RawBuilder<unknown>) => sql`
           'trigger', case when w.watched or w.filter is not null then coalesce(x.properties, (
             select a.properties from automation_events a
             where a.id = x.trigger_event_id and a.contact_id = x.contact_id)) end,
-          'wait_events', (${latestOfNamed(sql`w`, INTERRUPTS)}))
+          'wait_events', (${LATEST_OF_NAMED}))
           order by w.execution_id, w.segment)
         from event_waits w join executions x on x.id = w.execution_id
+          left join interrupting v on w.watched and v.workflow_id = x.workflow_id and v.version = x.version
         where ${isOpen} and (w.event_name = g.event_name or w.watched)`
 
 /**
@@ -261,32 +263,34 @@ function happeningNames(
   ]
 }
 
-/** What may interrupt the executions of open watched waits, by version. */
-const interruptsOfWaits = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>) => sql`
-        select json_agg(json_build_object('workflow_id', v.workflow_id, 'version', v.version,
-          'interrupts', v.interrupts))
-        from workflow_versions v
-        where v.workspace_id = ${workspaceId} and v.interrupts is not null
-          and (v.workflow_id, v.version) in (
-            select x.workflow_id, x.version
-            from event_waits w join executions x on x.id = w.execution_id
-            where ${isOpen} and w.watched)`
+/**
+ * A `select` of what may interrupt the executions of open watched waits of all rows `g` of `given`: a row for each version, which many waits
+ * and contacts may share. It may be large, so it is read once, and what it names of earlier waits is looked for once.
+ */
+const interruptingOf = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>) => sql`
+      select v.workflow_id, v.version, v.interrupts, array(${namedNodes(sql`v.interrupts::text`)}) as named_nodes
+      from (select distinct o.workflow_id, o.version from given g cross join lateral (
+          select x.workflow_id, x.version from event_waits w join executions x on x.id = w.execution_id
+          where ${isOpen} and w.watched offset 0) as o) as o
+        join workflow_versions v on v.workflow_id = o.workflow_id and v.version = o.version
+      where v.workspace_id = ${workspaceId} and v.interrupts is not null`
 
 interface Found {
   /** The workflows that the contact has left; null among them: all. */
   left_ids: (string | null)[]
   waits: (Omit<WaitRow, 'interrupts'> & { version: number; watched: boolean })[]
+  /** What may interrupt the waits of all rows, in the first one alone. */
   versions: { workflow_id: string; version: number; interrupts: Interrupts }[]
 }
 
-/** A design may be large, and a contact in many executions of it: what interrupts them is read once. */
-function withInterrupts({ waits, versions }: Found): WaitRow[] {
+/** A design may be large, and in many executions: what interrupts them is read once. @returns what interrupts those of a wait */
+function interruptsIn(
+  found: readonly Found[],
+): (wait: Found['waits'][number]) => Interrupts | null {
   const keyOf = (of: { workflow_id: string; version: number }) => `${of.workflow_id} ${of.version}`
+  const versions = found.flatMap((one) => one.versions)
   const known = new Map(versions.map((row) => [keyOf(row), row.interrupts]))
-  return waits.map((wait) => ({
-    ...wait,
-    interrupts: wait.watched ? (known.get(keyOf(wait)) ?? null) : null,
-  }))
+  return (wait) => (wait.watched ? (known.get(keyOf(wait)) ?? null) : null)
 }
 
 /**

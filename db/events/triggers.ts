@@ -15,15 +15,21 @@ export interface TriggerRow {
   event_name: string
   about: string | null
   filter: Condition | null
+  /** How many bytes its JSON is. */
+  filter_bytes: number
   re_entry: ReEntry | null
 }
 
-const KEPT_CHARS = 16 * 1024 * 1024
+/** Several times what one workspace may have (`metConditionsBytesMax`), so that none drives out its own or others'. */
+const KEPT_BYTES = 16 * 1024 * 1024
+/** Of a trigger without its filter. */
+const ROW_BYTES = 300
 
 /** By key and names. Whatever changes triggers makes another key for their workspace, so what is kept here is never out of date. */
 const kept = new LRUCache<string, readonly TriggerRow[]>({
-  maxSize: KEPT_CHARS,
-  sizeCalculation: (rows, place) => place.length + JSON.stringify(rows).length,
+  maxSize: KEPT_BYTES,
+  sizeCalculation: (rows, place) =>
+    rows.reduce((sum, { filter_bytes }) => sum + ROW_BYTES + filter_bytes, place.length),
 })
 
 const where = (workspaceId: WorkspaceId, names: RawBuilder<unknown>) =>
@@ -62,7 +68,8 @@ export async function listTriggers(
   const unknown = new Set(asked.flatMap(({ names }, place) => (known[place] ? [] : names)))
   if (unknown.size === 0) return known.map((rows) => rows ?? [])
   const { rows } = await sql<TriggerRow>`
-    select t.workflow_id, t.node_id, t.version, t.event_name, t.about, t.filter, t.re_entry
+    select t.workflow_id, t.node_id, t.version, t.event_name, t.about, t.filter, t.re_entry,
+      coalesce(octet_length(t.filter::text), 0) as filter_bytes
     from workflow_triggers t where ${where(workspaceId, sql`${[...unknown]}::text[]`)}
     order by t.workflow_id, t.position
   `.execute(trx)

@@ -89,15 +89,15 @@ export async function insertEvent(
       where ${event.eventId !== null} and workspace_id = ${workspaceId} and event_id = ${made.eventId}
     ), spent as (select from spent_event_ids where workspace_id = ${workspaceId} and id_hash = ${made.idHash}
     ), contact as (
-      ${contact} returning contacts.id, contacts.properties, contacts.first_seen, ${
+      ${contact} returning contacts.id, contacts.properties, contacts.first_seen, contacts.event_count, ${
         event.createContact ? sql`xmax = 0` : sql`false`
       } as is_new
     ), event as (
       insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
-        properties, at, created_at, depth, historical)
+        properties, at, created_at, depth, historical, ordinal)
       select ${made.id}, ${workspaceId}, contact.id, ${made.eventId}, ${eventName}, ${email},
         ${JSON.stringify(event.properties)}::jsonb, ${at}::timestamptz, ${made.now}::timestamptz, ${depthOf(event)}::smallint,
-        ${event.historical === true}::boolean
+        ${event.historical === true}::boolean, contact.event_count
       from contact
       on conflict (workspace_id, event_id) do nothing returning id
     )
@@ -111,6 +111,10 @@ export async function insertEvent(
   if (!row) throw new Error('an event was answered by no row')
   return row
 }
+
+/** How many events have been counted for a contact whose lock the transaction holds: what an execution that starts now has before it. */
+export const eventsOf = (contactId: RawBuilder<unknown>) =>
+  sql`(select c.event_count from contacts c where c.id = ${contactId})`
 
 /** An automation event that no trigger and no wait is interested in. */
 interface UnawaitedEvent {
@@ -144,11 +148,13 @@ export async function insertUnawaitedEvents(
           (array_agg(event_name order by at desc, id desc))[1] as name
         from given group by contact_id
       ) n where contacts.id = n.contact_id and contacts.workspace_id = ${workspaceId}
+      returning contacts.id, contacts.event_count - n.count as count_before
     )
     insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
-      properties, at, created_at, depth)
-    select id, ${workspaceId}, contact_id, id, event_name, email, properties, at,
-      ${now}::timestamptz, depth from given
+      properties, at, created_at, depth, ordinal)
+    select g.id, ${workspaceId}, g.contact_id, g.id, g.event_name, g.email, g.properties, g.at,
+      ${now}::timestamptz, g.depth, c.count_before + row_number() over (partition by g.contact_id order by g.id)
+    from given g left join counted c on c.id = g.contact_id
   `.execute(trx)
 }
 
@@ -186,9 +192,9 @@ export async function insertConsequences(
         and g.contact_id = contacts.id
     ), started as (
       insert into executions (id, workspace_id, workflow_id, version, contact_id, email,
-        trigger_node_id, trigger_event_id, properties, chain_depth, created_at, updated_at)
+        trigger_node_id, trigger_event_id, properties, chain_depth, created_at, updated_at, events_before)
       select s.id, ${workspaceId}, s.workflow_id, s.version, g.contact_id, g.email, s.node_id,
-        case when s.properties is null then g.event_row_id end, s.properties, g.depth, g.at, g.at
+        case when s.properties is null then g.event_row_id end, s.properties, g.depth, g.at, g.at, ${eventsOf(sql`g.contact_id`)}
       from given g join jsonb_to_recordset(${JSON.stringify(starts)}::jsonb)
         as s(id text, contact_id text, workflow_id text, version int, node_id text, properties jsonb)
         on s.contact_id = g.contact_id

@@ -83,7 +83,9 @@ const BEHIND_MS_MAX = limits.eventBehindMsMax
 
 /**
  * Which of these events have come for a contact since an execution was started, at `since`: not the one that started it, none
- * before that, and none that told of the past. Of one millisecond the ids tell, which increase.
+ * before that, and none that told of the past. What came first is said by the number of the contact's events, which is counted under
+ * their lock: the clocks of two processes differ. Where one of the two has no such number the times tell, and of one millisecond the
+ * ids, which increase.
  */
 export async function listArrivedNames(
   trx: Trx,
@@ -93,20 +95,27 @@ export async function listArrivedNames(
   const { contactId, names, since, executionId } = look
   const idAtStart = executionId.replace(idPrefixes.execution, idPrefixes.automationEvent)
   const rows = await trx
-    .selectFrom('automation_events')
-    .select('event_name')
+    .selectFrom('automation_events as a')
+    .innerJoin('executions as x', (join) => join.on('x.id', '=', executionId))
+    .select('a.event_name')
     .distinct()
-    .where('workspace_id', '=', workspaceId)
-    .where('contact_id', '=', contactId)
-    .where('event_name', 'in', names)
-    .where('at', '>', new Date(since.getTime() - BEHIND_MS_MAX))
+    .where('a.workspace_id', '=', workspaceId)
+    .where('a.contact_id', '=', contactId)
+    .where('a.event_name', 'in', names)
+    .where('a.at', '>', new Date(since.getTime() - BEHIND_MS_MAX))
     .where((eb) =>
       eb.or([
-        eb('created_at', '>', since),
-        eb.and([eb('created_at', '=', since), eb('id', '>', idAtStart)]),
+        eb('a.ordinal', '>', eb.ref('x.events_before')),
+        eb.and([
+          eb.or([eb('a.ordinal', 'is', null), eb('x.events_before', 'is', null)]),
+          eb.or([
+            eb('a.created_at', '>', since),
+            eb.and([eb('a.created_at', '=', since), eb('a.id', '>', idAtStart)]),
+          ]),
+        ]),
       ]),
     )
-    .where('historical', '=', false)
+    .where('a.historical', '=', false)
     .execute()
   return rows.map((row) => row.event_name)
 }

@@ -4,6 +4,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CancelCode } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
+import { eventsOf } from '../events/writes.ts'
 import { outboxRows } from '../outbox.ts'
 import type { JsonObject } from '../schema.ts'
 import { type ExecutionEnd, endLive } from './end.ts'
@@ -115,10 +116,11 @@ export async function insertManualStart(
   await sql`
     with started as (
       insert into executions (id, workspace_id, workflow_id, version, contact_id, email,
-        trigger_node_id, properties, chain_depth, created_at, updated_at)
+        trigger_node_id, properties, chain_depth, created_at, updated_at, events_before)
       values (${start.id}, ${workspaceId}, ${start.workflowId}, ${start.version},
         ${start.contactId}, ${start.email}, ${start.triggerNodeId},
-        ${JSON.stringify(start.properties)}::jsonb, ${start.depth ?? 0}, ${start.now}, ${start.now})
+        ${JSON.stringify(start.properties)}::jsonb, ${start.depth ?? 0}, ${start.now}, ${start.now},
+        ${eventsOf(sql`${start.contactId}`)})
       returning id, workspace_id, workflow_id, contact_id
     )
     ${outboxRows(told, start.now)}

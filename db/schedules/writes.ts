@@ -3,6 +3,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { ScheduleTrigger } from '../../rules/design/triggers.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
+import { eventsOf } from '../events/writes.ts'
 import { outboxRows } from '../outbox.ts'
 import type { ScheduleKey, ScheduleRow } from './reads.ts'
 
@@ -112,9 +113,10 @@ export async function insertScheduledStarts(
   await sql`
     with started as (
       insert into executions (id, workspace_id, workflow_id, version, contact_id, email,
-        trigger_node_id, properties, scheduled_at, created_at, updated_at)
+        trigger_node_id, properties, scheduled_at, created_at, updated_at, events_before)
       select s.id, ${workspaceId}, ${workflowId}, ${version}::int, s.contact_id, s.email, ${nodeId},
-        ${properties}::jsonb, ${scheduledAt}::timestamptz, ${now}::timestamptz, ${now}::timestamptz
+        ${properties}::jsonb, ${scheduledAt}::timestamptz, ${now}::timestamptz, ${now}::timestamptz,
+        ${eventsOf(sql`s.contact_id`)}
       from jsonb_to_recordset(${JSON.stringify(starts)}::jsonb)
         as s(id text, contact_id text, email text)
       on conflict (workflow_id, trigger_node_id, scheduled_at, contact_id)

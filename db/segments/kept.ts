@@ -20,13 +20,11 @@ export interface KeptSegment {
   reads: { fields: boolean; eventNames: string[]; audienceIds: string[] }
 }
 
-const KEPT_CHARS = 8 * 1024 * 1024
+/** Several times what one workspace may have (`metConditionsBytesMax`), so that none drives out its own or others'. */
+const KEPT_BYTES = 8 * 1024 * 1024
 
 /** By key. A segment whose condition changes is written anew, and so is each that names it: what is here is never out of date. */
-const remembered = new LRUCache<string, KeptSegment>({
-  maxSize: KEPT_CHARS,
-  sizeCalculation: (segment, key) => key.length + JSON.stringify(segment).length,
-})
+const remembered = new LRUCache<string, KeptSegment>({ maxSize: KEPT_BYTES })
 
 /** The key of a row holds the transaction that wrote it. Neither part has a comma in it. */
 const keyOf = sql`s.id || '/' || s.xmin::text`
@@ -44,7 +42,36 @@ export async function findKeptKeys(trx: Trx, workspaceId: WorkspaceId): Promise<
   return rows[0]?.keys ?? null
 }
 
-type KeptRow = Omit<KeptSegment, 'reads'> & { key: string }
+type KeptRow = Omit<KeptSegment, 'reads'> & { key: string; bytes: number }
+
+/**
+ * The beginning of a `with`: `conditions` has a row for each kept segment that names others, with the conditions of these, by way of others too,
+ * and how many bytes they are.
+ */
+const withNamed = (workspaceId: WorkspaceId) => sql`
+    with recursive named (root, id) as (
+      select s.id, unnest(s.named_ids) from segments s
+      where s.workspace_id = ${workspaceId} and s.kept
+      union
+      select n.root, unnest(s.named_ids) from named n ${segmentOf(workspaceId)}
+    ), conditions as (
+      select n.root, json_object_agg(s.id, s.condition) as named, sum(octet_length(s.condition::text))::int as bytes
+      from named n ${segmentOf(workspaceId)} group by n.root
+    )`
+
+/** Of a kept segment `s` and its row `c` of `conditions`. */
+const bytesOf = sql`octet_length(s.condition::text) + coalesce(c.bytes, 0)`
+
+/** How many bytes the conditions of all kept segments are, those that they name included. */
+export async function countKeptBytes(trx: Trx, workspaceId: WorkspaceId): Promise<number> {
+  const { rows } = await sql<{ bytes: number }>`
+    ${withNamed(workspaceId)}
+    select coalesce(sum(${bytesOf}), 0)::float8 as bytes
+    from segments s left join conditions c on c.root = s.id
+    where s.workspace_id = ${workspaceId} and s.kept
+  `.execute(trx)
+  return rows[0]?.bytes ?? 0
+}
 
 /**
  * The kept segments, in the order of `keptKeys`.
@@ -59,22 +86,15 @@ export async function findKept(
   const found = keys.split(',').map((key) => remembered.get(key))
   if (found.every((row) => row !== undefined)) return found
   const { rows } = await sql<KeptRow>`
-    with recursive named (root, id) as (
-      select s.id, unnest(s.named_ids) from segments s
-      where s.workspace_id = ${workspaceId} and s.kept
-      union
-      select n.root, unnest(s.named_ids) from named n ${segmentOf(workspaceId)}
-    ), conditions as (
-      select n.root, json_object_agg(s.id, s.condition) as named
-      from named n ${segmentOf(workspaceId)} group by n.root
-    )
-    select ${keyOf} as key, s.id, s.generation, s.filled, s.condition, coalesce(c.named, '{}') as named
+    ${withNamed(workspaceId)}
+    select ${keyOf} as key, s.id, s.generation, s.filled, s.condition, coalesce(c.named, '{}') as named,
+      ${bytesOf} as bytes
     from segments s left join conditions c on c.root = s.id
     where s.workspace_id = ${workspaceId} and s.kept order by s.id
   `.execute(trx)
-  return rows.map(({ key, ...row }) => {
+  return rows.map(({ key, bytes, ...row }) => {
     const segment = { ...row, reads: readsOf(row) }
-    remembered.set(key, segment)
+    remembered.set(key, segment, { size: key.length + bytes })
     return segment
   })
 }

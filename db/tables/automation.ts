@@ -37,6 +37,8 @@ export interface AutomationEventsTable {
   depth: Defaulted<number>
   /** Whether it told of the past when it came: then it has started and woken nothing. */
   historical: Defaulted<boolean>
+  /** `event_count` of the contact when it was counted; null: a process of before wrote it. */
+  ordinal: Defaulted<number | null>
 }
 
 /** Callers' ids of events that went with an erased contact, as keyed hashes: they stay recorded. */
@@ -137,6 +139,8 @@ export interface ExecutionsTable {
   properties: NullableJson<JsonObject>
   /** The time of the schedule that started it; null: no schedule did. */
   scheduled_at: Defaulted<Date | null>
+  /** `event_count` of the contact when it was started; null: a process of before wrote it. */
+  events_before: Defaulted<number | null>
   /** null while it runs; its state is in Temporal then. */
   ended_status: EndedStatus | null
   current_step_id: Defaulted<string>

@@ -1,5 +1,6 @@
 // Writes the triggers of active workflows, which arriving events are matched against.
 
+import { sql } from 'kysely'
 import type { EventTrigger } from '../../rules/design/triggers.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db, Trx } from '../connect.ts'
@@ -34,6 +35,26 @@ export async function replaceTriggers(
       })),
     )
     .execute()
+}
+
+/** How many bytes the filters of all triggers of the workspace are, and those of a workflow's own. */
+export async function countFilterBytes(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  workflowId: string,
+): Promise<{ all: number; own: number }> {
+  const bytes = sql<number>`coalesce(sum(octet_length(filter::text)), 0)::float8`
+  const row = await trx
+    .selectFrom('workflow_triggers')
+    .select([
+      bytes.as('all'),
+      sql<number>`coalesce(sum(octet_length(filter::text)) filter (where workflow_id = ${workflowId}), 0)::float8`.as(
+        'own',
+      ),
+    ])
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return row ?? { all: 0, own: 0 }
 }
 
 /** What triggers of a workflow of these names are about. */

@@ -1,7 +1,7 @@
 // Tables of a design as a whole: edges, settings, and what is bounded.
 import { designSchemas } from '../../rules/design/schema.ts'
 import type { JsonObject } from '../../rules/json.ts'
-import { limits } from '../../rules/limits.ts'
+import { limits, MEBIBYTE } from '../../rules/limits.ts'
 import { type ReEntry, reEntryTexts } from '../../rules/nodes/reEntry.ts'
 import { fieldsTable } from './fields.ts'
 import { code, markdownTable } from './markdown.ts'
@@ -51,6 +51,14 @@ const bounds: [what: string, most: string][] = [
   ['levels of conditions inside each other', count(limits.conditionDepthMax)],
   ['values of the list of `in` and `not_in`', count(limits.conditionListMax)],
   ['segments that one reads, by way of others too', count(limits.segmentsReadMax)],
+  [
+    'filters of the triggers of all active workflows of a workspace',
+    `${limits.metConditionsBytesMax / MEBIBYTE} MiB of JSON`,
+  ],
+  [
+    'conditions of all segments at which these begin, each with those of the segments that it reads',
+    `${limits.metConditionsBytesMax / MEBIBYTE} MiB of JSON`,
+  ],
   ['length of a field or dot path', `${limits.pathCharsMax} characters`],
   ['length of a delay, a timeout or any other duration', `${limits.durationYearsMax} years`],
   [

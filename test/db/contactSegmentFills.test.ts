@@ -1,6 +1,6 @@
 // Filling segments beside everything else: several workers, held contacts, transactions that do not know of it, changed conditions.
 // Long because all of them are met by the same contacts.
-import { sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { deleteAudience } from '../../commands/audiences/delete.ts'
 import type { CommandDeps } from '../../commands/deps.ts'
@@ -9,14 +9,17 @@ import { fillNext } from '../../commands/segments/fill.ts'
 import { lookAtDue } from '../../commands/segments/lookDue.ts'
 import { transact } from '../../commands/transact.ts'
 import { setTriggers } from '../../commands/workflows/triggers.ts'
+import type { Database } from '../../db/schema.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createSegmentWorld, startsAt } from '../setup/contactSegments.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { insertFlow } from '../setup/flows.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
 import { insertAudience } from '../setup/schedules.ts'
+import { openSession } from '../setup/session.ts'
 
-const { db } = await createTestDatabase()
+const { db, pool, url } = await createTestDatabase()
 
 const isEven = { type: 'rule', field: 'properties.even', operator: 'is_true' }
 const CONTACTS = 450
@@ -316,4 +319,31 @@ test('an audience that is deleted moves silently those whose segment reads it', 
   await deleteAudience(deps as unknown as CommandDeps, workspaceId, { id: audience_id })
   await fill()
   expect([await members(id), await moves(email)]).toEqual([[], []])
+})
+
+test('the last page of a fill and a change of its condition wait for each other in one order', async () => {
+  const refused: string[] = []
+  const watched = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool }),
+    log(event) {
+      if (event.level === 'error') refused.push(String(event.error))
+    },
+  })
+  const { segment, begin, change, fill, post, members, deps } = await createSegmentWorld(watched)
+  const email = emailOf(2)
+  await post(email, 'seen', { contact_properties: { even: true } })
+  const id = await segment(isEven)
+  await begin('segment_entered', id)
+  const holder = await openSession(url)
+  await holder.run('begin; lock table segment_members in share mode')
+  // It has its contact, and cannot write what it has found.
+  const filling = fillNext(deps, () => false)
+  await untilWaiting(db, 1)
+  const changing = change(id, { type: 'not', rules: [isEven] })
+  await untilWaiting(db, 2)
+  await holder.run('commit')
+  await Promise.all([filling, changing])
+  expect(refused).toEqual([])
+  await fill()
+  expect(await members(id)).toEqual([])
 })

@@ -86,6 +86,9 @@ test('each event is recorded and counted once for its contact, in order', async 
     last_event: 'email.clicked',
     last_seen: new Date(time + 3),
   })
+  const { rows } =
+    await sql`select ordinal from automation_events where email = ${to} order by id`.execute(db)
+  expect(rows).toEqual(Array.from({ length: after.event_count }, (_, n) => ({ ordinal: n + 1 })))
   const clicked = await db
     .selectFrom('automation_events')
     .select(['properties', 'event_id', 'id'])

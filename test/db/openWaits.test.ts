@@ -1,9 +1,12 @@
 // What an event reads and locks of the waits of its contact.
-import { sql } from 'kysely'
+import { randomBytes } from 'node:crypto'
+import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { findReceivers } from '../../commands/events/receivers.ts'
 import { transact } from '../../commands/transact.ts'
-import { listCandidates } from '../../db/events/receivers.ts'
+import type { Trx } from '../../db/connect.ts'
+import { type ArrivedEvent, listCandidates } from '../../db/events/receivers.ts'
+import type { Database } from '../../db/schema.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import { interruptsOf } from '../../rules/interrupts.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -13,7 +16,7 @@ import { seedWorkspace } from '../setup/harness.ts'
 import { openSession } from '../setup/session.ts'
 import { uniqueName } from '../setup/unique.ts'
 
-const { db, url } = await createTestDatabase()
+const { db, pool, url } = await createTestDatabase()
 const workspace = await seedWorkspace(db)
 const { workspaceId } = workspace
 
@@ -42,18 +45,40 @@ async function insertWaiting(
     const { executionIds } = await recordEvent(db, workspaceId, { eventName: name, email })
     ids.push(...executionIds)
   }
-  await sql`
-    insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, event_name,
-      watched, created_at)
-    select id, 0, 'wait', workspace_id, contact_id, ${eventName}, true, now()
-    from executions where id = any(${ids}::text[])`.execute(db)
-  const { id: contactId } = await db
+  await insertWaits(ids, eventName)
+  return { ids, email, contactId: await contactIdOf(email) }
+}
+
+async function contactIdOf(email: string): Promise<string> {
+  const { id } = await db
     .selectFrom('contacts')
     .select('id')
     .where('email', '=', email)
     .executeTakeFirstOrThrow()
-  return { ids, email, contactId }
+  return id
 }
+
+/** Another contact who waits in the workflow of `insertWaiting`. */
+async function joinWaiting({ ids }: { ids: string[] }, eventName: string) {
+  const email = `${uniqueName('c')}@example.test`
+  const { name } = await db
+    .selectFrom('executions as x')
+    .innerJoin('automation_events as a', 'a.id', 'x.trigger_event_id')
+    .select('a.event_name as name')
+    .where('x.id', '=', ids[0] ?? '')
+    .executeTakeFirstOrThrow()
+  const { executionIds } = await recordEvent(db, workspaceId, { eventName: name, email })
+  await insertWaits(executionIds, eventName)
+  return { email, contactId: await contactIdOf(email) }
+}
+
+/** Lets executions wait for an event, or for any change. */
+const insertWaits = (ids: readonly string[], eventName: string) =>
+  sql`
+    insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, event_name,
+      watched, created_at)
+    select id, 0, 'wait', workspace_id, contact_id, ${eventName}, true, now()
+    from executions where id = any(${ids}::text[])`.execute(db)
 
 test('what may interrupt the executions of a version is read once for all of their waits', async () => {
   const eventName = uniqueName('paid')
@@ -74,6 +99,65 @@ test('what may interrupt the executions of a version is read once for all of the
   expect(waits).toHaveLength(20)
   expect(waits[0]?.interrupts).toMatchObject({ exits: [{ field: 'properties.gone' }] })
   expect(new Set(waits.map(({ interrupts }) => interrupts)).size).toBe(1)
+})
+
+/** An event of a contact. */
+const eventOf = (
+  eventName: string,
+  { email, contactId }: { email: string; contactId: string },
+): ArrivedEvent => ({
+  eventName,
+  email,
+  properties: {},
+  contact: { id: contactId, firstSeen: new Date(), properties: {}, before: {}, isNew: false },
+  hmac: () => Buffer.alloc(16),
+  now: new Date(),
+})
+
+/** How many pages Postgres reads to find who may receive these events. */
+async function pagesRead(events: ArrivedEvent[]): Promise<number> {
+  const asked: CompiledQuery[] = []
+  const listening = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool }),
+    log: ({ query }) => void asked.push(query),
+  })
+  await listCandidates(listening as unknown as Trx, workspaceId, events)
+  const query = asked.find(({ sql: text }) => text.includes('/* candidates */'))
+  const { rows } = await pool.query(`explain (analyze, buffers, format json) ${query?.sql}`, [
+    ...(query?.parameters ?? []),
+  ])
+  const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+}
+
+test('large exit conditions of a version are read once, however many waits and contacts they may end', async () => {
+  // It takes some thirty pages, since it cannot be compressed, and is read for what it names and for its caller.
+  const value = randomBytes(180_000).toString('base64')
+  const exit: Condition = { type: 'rule', field: 'properties.gone', operator: 'eq', value }
+  const eventName = uniqueName('paid')
+  const [one, many] = [
+    await insertWaiting(1, eventName, exit),
+    await insertWaiting(41, eventName, exit),
+  ]
+  const ofOne = await pagesRead([eventOf(eventName, one)])
+  expect(ofOne).toBeGreaterThan(60)
+  // A few for the row of each wait and its execution.
+  expect(await pagesRead([eventOf(eventName, many)])).toBeLessThan(ofOne + 40 * 20)
+})
+
+test('what interrupts a version is read once for all contacts of a group', async () => {
+  const value = randomBytes(180_000).toString('base64')
+  const exit: Condition = { type: 'rule', field: 'properties.gone', operator: 'eq', value }
+  const eventName = uniqueName('paid')
+  const first = await insertWaiting(1, eventName, exit)
+  const others = await Promise.all(Array.from({ length: 10 }, () => joinWaiting(first, eventName)))
+  const ofOne = await pagesRead([eventOf(eventName, first)])
+  const all = [first, ...others].map((contact) => eventOf(eventName, contact))
+  expect(await pagesRead(all)).toBeLessThan(ofOne + 10 * 30)
+  const found = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
+    listCandidates(trx, workspaceId, all),
+  )
+  expect(found.map(({ waits }) => waits[0]?.interrupts?.exits)).toEqual(all.map(() => [exit]))
 })
 
 test.each<{ what: string; exit: Condition }>([

@@ -73,7 +73,7 @@ import { countOld, readRetentionTime } from '../../db/retention/reads.ts'
 import { deleteRetentionPage } from '../../db/retention/writes.ts'
 import { listLiveSchedules } from '../../db/schedules/reads.ts'
 import { claimFill } from '../../db/segments/fills.ts'
-import { findKept, findKeptKeys } from '../../db/segments/kept.ts'
+import { countKeptBytes, findKept, findKeptKeys } from '../../db/segments/kept.ts'
 import { claimDueLooks, listPageFacts } from '../../db/segments/members.ts'
 import { findSegmentConditions } from '../../db/segments/reads.ts'
 import { listKeeping, listKeptReading } from '../../db/segments/writes.ts'
@@ -335,6 +335,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => claimFill(trx, { now: at, until: at }),
   (trx) => findKeptKeys(trx, ws),
   (trx) => findKept(trx, ws, 'none'),
+  (trx) => countKeptBytes(trx, ws),
   (trx) => claimDueLooks(trx, { now: at, until: at, limit: 1 }),
   (trx) => listPageFacts(trx, ws, [{ id, email: 'a@b.test' }], pageAsked),
   (trx) => findSegmentConditions(trx, ws, [id]),

@@ -238,7 +238,7 @@ export async function listWritten(db: Db, workspaceId: WorkspaceId): Promise<unk
         || jsonb_build_object('event_id', case when a.event_id = a.id then '' else a.event_id end,
           'of', (select c.email from contacts c where c.id = a.contact_id)) as row
       from automation_events a where a.workspace_id = ${workspaceId}`,
-    sql`select jsonb_build_array(${execution}, x.version, x.chain_depth, x.ended_status,
+    sql`select jsonb_build_array(${execution}, x.version, x.chain_depth, x.ended_status, x.events_before,
         (select c.email from contacts c where c.id = x.contact_id)) as row
       from executions x where x.workspace_id = ${workspaceId}`,
     sql`select jsonb_build_array(${execution}, w.segment, w.node_id, ${event('w.consumed_by')}, w.ended_by,

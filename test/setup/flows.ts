@@ -105,18 +105,19 @@ export async function insertFlow(
   return id
 }
 
-/** Posts an event in one commit. The caller wakes the starter afterwards. */
+/** Posts an event in one commit. The caller wakes the starter afterwards. @param clock that of the process that it comes to */
 export async function recordEvent(
   db: Db,
   workspaceId: WorkspaceId,
   event: Pick<NewAutomationEvent, 'eventName' | 'email'> & Partial<NewAutomationEvent>,
+  clock: () => Date = now,
 ): Promise<RecordedEvent> {
   const addressMac = await addressMacOf(db)
-  const recorded = await transact({ db, newId, now, addressMac, wake: () => {} }, (inTrx) =>
+  const recorded = await transact({ db, newId, now: clock, addressMac, wake: () => {} }, (inTrx) =>
     recordAutomationEvent(inTrx, workspaceId, {
       eventId: null,
       properties: {},
-      at: now(),
+      at: clock(),
       contactProperties: null,
       createContact: true,
       ...event,

@@ -1,6 +1,8 @@
 // Jobs on Temporal: carried on when they are new, resumed, ended from outside or interrupted, and no page is done twice.
+import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eraseContact } from '../../commands/contacts/erase.ts'
 import { moveJob } from '../../commands/jobs/move.ts'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { createWebhook } from '../../commands/webhooks/create.ts'
@@ -17,8 +19,10 @@ import { addressMacOf } from '../setup/addressMac.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
+import { recordEvent } from '../setup/flows.ts'
 import { newId, now } from '../setup/harness.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
+import { uniqueName } from '../setup/unique.ts'
 
 const database = await createTestDatabase()
 const { db } = database
@@ -144,4 +148,22 @@ test('a replay waits on a timer while much waits for its endpoint, and then goes
   await sql`update webhook_deliveries set state = 'succeeded', next_at = null
     where webhook_id = ${webhookId}`.execute(db)
   await becomes(id, { status: 'completed', done: 700 })
+})
+
+test('erasures whose pages always fail keep no other from its turn', async () => {
+  const erase = async (secretKey?: Buffer) => {
+    const email = `${uniqueName('ada')}@person.test`
+    await recordEvent(db, engine.workspaceId, { eventName: 'seen', email })
+    const of = secretKey ? { ...deps, secrets: createSecrets(secretKey) } : deps
+    const id = await eraseContact(of, engine.workspaceId, { email })
+    if (typeof id !== 'string') throw new Error(id.code)
+    return id
+  }
+  // As those whose key was dropped while they went on.
+  const dropped = randomBytes(32)
+  const stuck = [await erase(dropped), await erase(dropped)]
+  const last = await erase()
+  await becomes(last, { status: 'completed' })
+  // They go on when their key is listed again, so they have not failed.
+  for (const id of stuck) expect(await read(id)).toMatchObject({ status: 'queued', refusals: 0 })
 })
