@@ -9,6 +9,7 @@ import type { Interrupts } from '../../rules/interrupts.ts'
 import type { WaitEndedBy } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
 import { isFoundLive } from '../executions/live.ts'
+import { latestReceived } from '../executions/segments.ts'
 import type { JsonObject } from '../schema.ts'
 import { unseen } from '../unseen.ts'
 import { lookFor } from './lookFor.ts'
@@ -101,9 +102,8 @@ const INTERRUPTS = sql`(select v.interrupts from workflow_versions v
             where v.workflow_id = x.workflow_id and v.version = x.version)`
 
 /**
- * What the conditions of a wait may read of earlier waits: of each node that it names the latest event. An execution may have
- * waited very often, so each is looked for from the latest segment back, and what names none reads nothing. Most name none,
- * since what has happened by then is decided when the wait begins (`resolveMatch`).
+ * What the conditions of a wait may read of earlier waits: of each node that it names the latest event. What names none reads
+ * nothing. Most name none, since what has happened by then is decided when the wait begins (`resolveMatch`).
  * @param wait the alias of its row
  * @param interrupts those of its version
  */
@@ -112,11 +112,7 @@ const latestOfNamed = (wait: RawBuilder<unknown>, interrupts: RawBuilder<unknown
   from (select distinct found[1] as node_id
     from regexp_matches(concat_ws(' ', ${wait}.filter::text, ${wait}.condition::text,
       case when ${wait}.watched then ${interrupts}::text end), 'wait_events[.]([A-Za-z0-9_-]+)', 'g') as found) as named
-  cross join lateral (
-    select a.properties from event_waits d
-    join automation_events a on a.id = d.consumed_by and a.contact_id = d.contact_id
-    where d.execution_id = ${wait}.execution_id and d.node_id = named.node_id
-    order by d.segment desc limit 1) as latest`
+  cross join lateral (${latestReceived(sql`${wait}.execution_id`, sql`named.node_id`)}) as latest`
 
 export interface Candidates {
   triggers: readonly TriggerRow[]
