@@ -155,7 +155,10 @@ export async function findSegmentState<Result = unknown>(
  * A `select` of one row: the event that ended the latest wait at a node, with its `properties`. An execution may have waited very often, so it is
  * looked for from the latest segment back, by the index of such waits.
  */
-export const latestReceived = (executionId: RawBuilder<unknown>, nodeId: RawBuilder<unknown>) => sql`
+export const latestReceived = (
+  executionId: RawBuilder<unknown>,
+  nodeId: RawBuilder<unknown>,
+) => sql`
       select d.node_id, a.properties from event_waits d
       join automation_events a on a.id = d.consumed_by and a.contact_id = d.contact_id
       where d.execution_id = ${executionId} and d.node_id = ${nodeId} and d.consumed_by is not null
