@@ -47,6 +47,12 @@ export const retentionSettings = {
     days_min: 1,
     kept: 'answers to requests of nodes are kept once their execution has ended',
   },
+  EXECUTION_RETENTION_DAYS: {
+    days: 400,
+    // A worker that was away may still ask for the result of a segment.
+    days_min: 7,
+    kept: 'the steps of an execution, and what it has waited for, are kept once it has ended',
+  },
   COMPLAINT_RETENTION_DAYS: {
     days: 400,
     // A day more than a complaint is counted (`complaintCountedDays`), for clocks that differ.

@@ -2,6 +2,7 @@
 import type { Client } from '@temporalio/client'
 import { signals, taskQueues, workflowIds, workflowTypes } from '../rules/wire.ts'
 import type { VerifyDomainInput } from '../workflows/messages.ts'
+import { turnOf } from './turns.ts'
 
 /**
  * Both may happen twice: a second start is refused while the first runs, a second signal causes one more check.
@@ -10,7 +11,7 @@ import type { VerifyDomainInput } from '../workflows/messages.ts'
 export async function tellDomain(
   client: Client,
   kind: 'domain_start' | 'domain_check',
-  domainId: string,
+  { domainId, workspaceId }: { domainId: string; workspaceId: string },
 ): Promise<void> {
   const input: VerifyDomainInput = { domainId }
   const options = {
@@ -19,6 +20,7 @@ export async function tellDomain(
     args: [input],
     // A workflow function that has ended, or was never started, starts.
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    ...turnOf(workspaceId),
   } as const
   if (kind === 'domain_start') await client.workflow.start(workflowTypes.verifyDomain, options)
   else {

@@ -20,10 +20,10 @@ import {
   toCancelCode,
   workflowTypes,
 } from '../rules/wire.ts'
-import type { RunScheduleInput } from '../workflows/messages.ts'
 import { tellDomain } from './domains.ts'
 import { tellSchedule } from './schedules.ts'
 import { startOf } from './starts.ts'
+import { turnOf } from './turns.ts'
 
 const workspaceKey = defineSearchAttributeKey(searchAttributes.workspace, 'KEYWORD')
 const workflowKey = defineSearchAttributeKey(searchAttributes.workflow, 'KEYWORD')
@@ -73,13 +73,18 @@ async function tell(deps: HandOverDeps, row: TemporalRow): Promise<void> {
   else if (row.kind === 'signal') await signalEvent(deps, row)
   else if (row.kind === 'cancel') await cancel(deps, row)
   else if (row.kind === 'schedule') await tellSchedule(deps.client, scheduleOf(row))
-  else await tellDomain(deps.client, row.kind, row.execution_id)
+  else await tellDomain(deps.client, row.kind, domainOf(row))
 }
 
-const scheduleOf = ({ workflow_id, workspace_id, payload }: TemporalRow): RunScheduleInput => ({
+const scheduleOf = ({ workflow_id, workspace_id, payload }: TemporalRow) => ({
   workflowId: workflow_id,
   workspaceId: workspace_id,
   nodeId: String(payload['node_id']),
+})
+
+const domainOf = ({ execution_id, workspace_id }: TemporalRow) => ({
+  domainId: execution_id,
+  workspaceId: workspace_id,
 })
 
 async function start({ client }: HandOverDeps, row: TemporalRow): Promise<void> {
@@ -91,6 +96,7 @@ async function start({ client }: HandOverDeps, row: TemporalRow): Promise<void> 
     // Whatever Temporal has by that id, ended or not, stays as it is: an execution is never started beside itself.
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
     requestEagerStart: true,
+    ...turnOf(row.workspace_id),
     ...(memo ? { memo: { [memoKey]: memo } } : {}),
     typedSearchAttributes: new TypedSearchAttributes([
       { key: workspaceKey, value: row.workspace_id },

@@ -4,6 +4,7 @@ import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/c
 import { LRUCache } from 'lru-cache'
 import { taskQueues } from '../rules/wire.ts'
 import type { Log } from '../runtime/log.ts'
+import { turnOf } from './turns.ts'
 
 const EVERY_MS = 1_000
 /** How long nobody asks again for one that was started, or runs. */
@@ -11,7 +12,12 @@ const ASKED_MS = 5_000
 /** Looks whose findings are remembered. */
 const LOOKS = 10
 
-interface Kept<Row extends { id: string }> {
+interface KeptRow {
+  id: string
+  workspace_id: string
+}
+
+interface Kept<Row extends KeptRow> {
   client: Client
   log: Log
   /** Those that are to run, up to `max`. */
@@ -27,7 +33,7 @@ interface Kept<Row extends { id: string }> {
  * Looks every second. Any number of workers may do it: Temporal runs one workflow function of an id, and Postgres says what is left.
  * @returns `stop` ends it
  */
-export function keepStarted<Row extends { id: string }>({
+export function keepStarted<Row extends KeptRow>({
   client,
   log,
   list,
@@ -48,6 +54,7 @@ export function keepStarted<Row extends { id: string }>({
         taskQueue: taskQueues.executions,
         args: [input],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        ...turnOf(row.workspace_id),
       })
     } catch (err) {
       if (!(err instanceof WorkflowExecutionAlreadyStartedError)) throw err

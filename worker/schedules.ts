@@ -2,9 +2,13 @@
 import type { Client } from '@temporalio/client'
 import { signals, taskQueues, workflowIds, workflowTypes } from '../rules/wire.ts'
 import type { RunScheduleInput } from '../workflows/messages.ts'
+import { turnOf } from './turns.ts'
 
 /** May happen twice: each signal makes it look at its schedule once more. One whose schedule is gone ends at once. */
-export async function tellSchedule(client: Client, input: RunScheduleInput): Promise<void> {
+export async function tellSchedule(
+  client: Client,
+  input: RunScheduleInput & { workspaceId: string },
+): Promise<void> {
   await client.workflow.signalWithStart(workflowTypes.runSchedule, {
     workflowId: workflowIds.schedule(input.workflowId, input.nodeId),
     taskQueue: taskQueues.executions,
@@ -13,5 +17,6 @@ export async function tellSchedule(client: Client, input: RunScheduleInput): Pro
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     signal: signals.scheduleChanged,
     signalArgs: [],
+    ...turnOf(input.workspaceId),
   })
 }

@@ -1,5 +1,5 @@
-// What a run learns whose execution has ended in Postgres: that it is to end as its row did. The row of a run that was reset
-// in the Web UI of Temporal may have ended long ago.
+// What a run learns that is behind Postgres, as one that was reset in the Web UI of Temporal: of an execution that has ended, that it is
+// to end as its row did; of a segment that is long over, that the next one follows.
 import { type InTrx, transact } from '../../commands/transact.ts'
 import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain } from '../../db/executions/writes.ts'
@@ -32,6 +32,14 @@ export async function storedAgain(
     return result
   })
 }
+
+/**
+ * What a segment gives whose result is kept no more: that its wait is over, so that the run asks for the next one until it is where the
+ * execution is.
+ */
+export const pastBy = ({ step, step_count }: SegmentResult): SegmentResult => ({
+  ...{ next: { kind: 'sleep', nodeId: step, until: 0 }, step, step_count },
+})
 
 /** The end as the row has it. A cancelled run ends by a cancel request, which is sent again unless it is on its way. */
 export async function endAsRow(

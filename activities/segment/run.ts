@@ -15,7 +15,7 @@ import { createGate, type Turn } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
-import { isEndedElsewhere, storedAgain } from './ended.ts'
+import { isEndedElsewhere, pastBy, storedAgain } from './ended.ts'
 import { rendererBusy, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
@@ -82,6 +82,7 @@ async function runOnce(
   if (!execution) throw ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
   const isEnded = isEndedElsewhere(execution, execution.result)
   if (execution.result && !isEnded) return storedAgain(deps, execution, execution.result)
+  if (execution.later && !isEnded) return pastBy(execution.later)
   if (execution.engine > ENGINE) throw new NewerEngine(execution.engine)
   const id = `${executionId}/${segment}`
   try {

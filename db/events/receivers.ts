@@ -9,6 +9,7 @@ import type { Interrupts } from '../../rules/interrupts.ts'
 import type { WaitEndedBy } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
 import { isFoundLive } from '../executions/live.ts'
+import { latestReceived } from '../executions/segments.ts'
 import type { JsonObject } from '../schema.ts'
 import { unseen } from '../unseen.ts'
 import { lookFor } from './lookFor.ts'
@@ -102,18 +103,14 @@ const namedNodes = (conditions: RawBuilder<unknown>) => sql`
 
 /**
  * What the conditions of the wait `w` may read of earlier waits: of each node that it, or what interrupts its version `v`, names the
- * latest event. An execution may have waited very often, so each is looked for from the latest segment back, and what names none reads
- * nothing. Most name none, since what has happened by then is decided when the wait begins (`resolveMatch`).
+ * latest event. What names none reads nothing. Most name none, since what has happened by then is decided when the wait begins
+ * (`resolveMatch`).
  */
 const LATEST_OF_NAMED = sql`
   select json_object_agg(named.node_id, latest.properties)
   from (${namedNodes(sql`concat_ws(' ', w.filter::text, w.condition::text)`)}
     union select unnest(v.named_nodes)) as named
-  cross join lateral (
-    select a.properties from event_waits d
-    join automation_events a on a.id = d.consumed_by and a.contact_id = d.contact_id
-    where d.execution_id = w.execution_id and d.node_id = named.node_id
-    order by d.segment desc limit 1) as latest`
+  cross join lateral (${latestReceived(sql`w.execution_id`, sql`named.node_id`)}) as latest`
 
 export interface Candidates {
   triggers: readonly TriggerRow[]

@@ -1,6 +1,6 @@
 // Reads what a segment of an execution starts from, and writes its results in one statement.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { ENGINE } from '../../rules/engine.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
@@ -16,7 +16,7 @@ import { cancelsHeld, isPaused } from './held.ts'
 import { isLive } from './live.ts'
 
 /**
- * The execution with two results: of this segment (if it ran before a crash) and of the segment before it. With what
+ * The execution with two results, of this segment (if it ran before a crash) and of the segment before it, or with the latest one. With what
  * it is suspected of: how often it ended a worker alone (`deaths`) at which node; both null if it is no suspect.
  */
 export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
@@ -25,6 +25,9 @@ export async function findSegment<Result>(db: Db, executionId: string, segment: 
     select e.id, e.workspace_id, e.workflow_id, e.version, e.contact_id, e.trigger_node_id, e.trigger_event_id,
       e.properties, e.chain_depth, e.ended_status, e.cancellation_reason, v.design, v.engine,
       v.bound_domain_id, done.result, before.result as previous,
+      case when done.result is null and before.result is null then (
+        select l.result from execution_segments l where l.execution_id = e.id and l.segment > wanted.segment
+        order by l.segment desc limit 1) end as later,
       s.deaths, s.step as suspect_step
     from wanted join executions e on e.id = wanted.id
     join workflow_versions v on v.workflow_id = e.workflow_id and v.version = e.version
@@ -52,6 +55,8 @@ type FoundSegment<Result> = Pick<
   Pick<Row<'workflow_versions'>, 'design' | 'engine' | 'bound_domain_id'> & {
     result: Result | null
     previous: Result | null
+    /** The latest result, if that of this segment is kept no more (`SEGMENTS_KEPT`). */
+    later: Result | null
     /** Null if it is no suspect. */
     deaths: number | null
     suspect_step: string | null
@@ -107,8 +112,15 @@ export async function findSegmentState<Result = unknown>(
 ): Promise<SegmentState<Result>> {
   const { executionId, segment, waitedAt, hmac, now } = at
   const { rows } = await sql<SegmentState<Result>>`
-    with found as (
+    with recursive found as (
       select * from executions where workspace_id = ${workspaceId} and id = ${executionId}
+    ), received (node_id) as (
+      (select w.node_id from event_waits w where w.execution_id = ${executionId} and w.consumed_by is not null
+        order by w.node_id limit 1)
+      union all
+      select (select w.node_id from event_waits w where w.execution_id = ${executionId}
+        and w.node_id > received.node_id and w.consumed_by is not null order by w.node_id limit 1)
+      from received where received.node_id is not null
     )
     select e.ended_status, e.error, e.cancellation_reason,
       (select result from execution_segments s
@@ -120,11 +132,8 @@ export async function findSegmentState<Result = unknown>(
       coalesce((${isPaused(sql`e.workflow_id`)}), false) as is_paused,
       coalesce(last.ended_by is null and (${cancelsHeld(sql`last.held_workflow_id`)}), false) as awaits_cancel,
       (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
-      coalesce((select jsonb_object_agg(latest.node_id, a.properties) from (
-        select distinct on (w.node_id) w.node_id, w.consumed_by
-        from event_waits w where w.execution_id = e.id and w.consumed_by is not null
-        order by w.node_id, w.segment desc) latest
-        join automation_events a on a.id = latest.consumed_by), '{}') as wait_events,
+      coalesce((select jsonb_object_agg(latest.node_id, latest.properties)
+        from received cross join lateral (${latestReceived(sql`e.id`, sql`received.node_id`)}) latest), '{}') as wait_events,
       exists (select from opt_outs o
         where o.workspace_id = e.workspace_id and o.address_hmac = ${hmac}
           and ${isAboutWorkflow(sql`e.workflow_id`)} and ${standsFrom} <= ${now}) as unsubscribed,
@@ -141,6 +150,22 @@ export async function findSegmentState<Result = unknown>(
   if (!state) throw new Error(`execution ${executionId} has no row`)
   return state
 }
+
+/**
+ * A `select` of one row: the event that ended the latest wait at a node, with its `properties`. An execution may have waited very often, so it is
+ * looked for from the latest segment back, by the index of such waits.
+ */
+export const latestReceived = (
+  executionId: RawBuilder<unknown>,
+  nodeId: RawBuilder<unknown>,
+) => sql`
+      select d.node_id, a.properties from event_waits d
+      join automation_events a on a.id = d.consumed_by and a.contact_id = d.contact_id
+      where d.execution_id = ${executionId} and d.node_id = ${nodeId} and d.consumed_by is not null
+      order by d.segment desc limit 1`
+
+/** How many results of segments an execution keeps, the latest ones: Temporal may ask again for some that it has not recorded. */
+export const SEGMENTS_KEPT = 100
 
 export interface NewStep {
   seq: number
@@ -217,6 +242,10 @@ export async function insertSegment(
     ),
     ended as (
       ${end ? endOf(end, writes.depth, now) : depthOf(writes.depth)}
+    ),
+    past_segments as (
+      delete from execution_segments using live
+      where execution_id = live.id and segment = ${segment - SEGMENTS_KEPT}
     ),
     ${end ? sql`uncalled as (${forgetRequests(sql`select id from live`)}),` : sql``}
     cleared as (${cleared(sql`select id from live`)})

@@ -59,6 +59,16 @@ const ofEndedMail = {
   at: endOfMail,
 } as const satisfies Partial<RetentionPart>
 
+/** What an execution has left that has ended. Those of one that runs for long are passed over. */
+const ofEndedExecutions = {
+  kept: 'EXECUTION_RETENTION_DAYS',
+  since: 'the end of the execution',
+  old: (before) => sql`t.execution_id < ${firstIdAt('execution', before.getTime())}`,
+  only: (before) =>
+    isThere(sql`executions e where e.id = t.execution_id and e.completed_at <= ${before}`),
+  at: sql`(select e.completed_at from executions e where e.id = t.execution_id)`,
+} as const satisfies Partial<RetentionPart>
+
 /** Suppressions, of addresses and of hashes. */
 const ofEndedSuppressions = {
   kept: 'SUPPRESSION_RETENTION_DAYS',
@@ -166,9 +176,23 @@ export const retentionParts: readonly RetentionPart[] = [
     since: 'the end of the execution',
     key: { created_at: 'timestamptz', execution_id: 'text', segment: 'int' },
     old: (before) => sql`t.created_at <= ${before}`,
-    only: (before) =>
-      isThere(sql`executions e where e.id = t.execution_id and e.completed_at <= ${before}`),
+    only: ofEndedExecutions.only,
     at: sql`t.created_at`,
+  },
+  {
+    ...ofEndedExecutions,
+    table: 'execution_segments',
+    key: { execution_id: 'text', segment: 'int' },
+  },
+  {
+    ...ofEndedExecutions,
+    table: 'execution_steps',
+    key: { execution_id: 'text', seq: 'int' },
+  },
+  {
+    ...ofEndedExecutions,
+    table: 'event_waits',
+    key: { execution_id: 'text', segment: 'int', node_id: 'text' },
   },
   {
     table: 'complaints',

@@ -20,14 +20,14 @@ const contact = { id: 'ct_1', firstSeen: at, properties: {}, before: {}, isNew: 
 await pool.query(`insert into executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id,
     properties, created_at, updated_at)
   values ('exe_1', 'ws_1', 'wf_1', 1, 'ct_1', 'a@b.test', 'start', '{}', now(), now())`)
-// Two nodes take turns, and each event says its lap.
+// After a first one two nodes take turns, and each event says its lap.
 await pool.query(`insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email, properties,
     at, created_at)
   select 'evt_' || n, 'ws_1', 'ct_1', 'evt_' || n, 'moved', 'a@b.test', jsonb_build_object('lap', n), now(), now()
   from generate_series(1, ${LAPS}) n`)
 await pool.query(`insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, event_name,
     consumed_by, created_at)
-  select 'exe_1', n, case n % 2 when 0 then 'even' else 'odd' end, 'ws_1', 'ct_1', 'moved', 'evt_' || n, now()
+  select 'exe_1', n, case when n = 1 then 'first' when n % 2 = 0 then 'even' else 'odd' end, 'ws_1', 'ct_1', 'moved', 'evt_' || n, now()
   from generate_series(1, ${LAPS}) n`)
 await pool.query('analyze')
 
@@ -96,6 +96,13 @@ test('of a node that a filter names it reads the latest event alone', async () =
   expect((await readWith(rule('wait_events.odd.at'))).earlier).toEqual({ odd: { lap: LAPS - 1 } })
 })
 
+test('that of a node which it has not met for long is found as soon', async () => {
+  const filter = rule('wait_events.first.lap')
+  const { earlier, read } = await readWith(filter)
+  expect(earlier).toEqual({ first: { lap: 1 } })
+  expect(read).toBeLessThan(20)
+})
+
 test('an event that nobody waits for is told by one statement, however much else its contact waits for', async () => {
   await db.deleteFrom('event_waits').where('consumed_by', 'is', null).execute()
   await pool.query(`insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, created_at)
@@ -112,7 +119,7 @@ test('an event that nobody waits for is told by one statement, however much else
   expect(await rowsRead('event_waits')).toBeLessThan(10)
 })
 
-test('a segment reads the latest event of each node alone', async () => {
+test('a segment reads the latest wait of each node and its event alone', async () => {
   await db.deleteFrom('event_waits').where('consumed_by', 'is', null).execute()
   asked.length = 0
   const which = {
@@ -122,6 +129,8 @@ test('a segment reads the latest event of each node alone', async () => {
     hmac: Buffer.alloc(16),
   }
   const state = await findSegmentState(watched as unknown as Trx, ws, { ...which, now: at })
-  expect(state.wait_events).toEqual({ odd: { lap: LAPS - 1 }, even: { lap: LAPS } })
-  expect(await rowsRead('automation_events')).toBeLessThan(10)
+  expect(state.wait_events).toEqual({
+    ...{ first: { lap: 1 }, odd: { lap: LAPS - 1 }, even: { lap: LAPS } },
+  })
+  expect(await rowsRead('automation_events', 'event_waits')).toBeLessThan(20)
 })

@@ -23,7 +23,7 @@ const { db, pool } = await createTestDatabase({ settings: apiSettings })
 const indexes: Record<string, RegExp> = {
   automation_events: /^automation_events_(pkey|contact|workspace_id_event_id_key|name)$/,
   contacts: /^contacts_(pkey|list|workspace_id_email_key)$/,
-  event_waits: /^event_waits_(pkey|open|watched)$/,
+  event_waits: /^event_waits_(pkey|open|received|watched)$/,
   executions: /^executions_(pkey|entry|live)$/,
   spent_event_ids: /^spent_event_ids_pkey$/,
 }

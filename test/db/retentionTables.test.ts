@@ -43,7 +43,7 @@ const kept: Record<string, string[]> = {
   ],
   'hashes of the ids of erased events, which are refused for ever': ['spent_event_ids'],
   'executions and their events: the ids of events and `re_entry` are asked of them': [
-    ...['automation_events', 'executions', 'execution_segments', 'execution_steps', 'event_waits'],
+    ...['automation_events', 'executions'],
   ],
 }
 
@@ -107,6 +107,9 @@ const indexes: Record<string, string[]> = {
   job_failures: ['by job_failures_pkey', 'by jobs_pkey'],
   jobs: ['by job_failures_pkey', 'by jobs_completed'],
   http_calls: ['by executions_pkey', 'by http_calls_age'],
+  execution_segments: ['by execution_segments_pkey', 'by executions_pkey'],
+  execution_steps: ['by execution_steps_pkey', 'by executions_pkey'],
+  event_waits: ['by event_waits_pkey', 'by executions_pkey'],
   complaints: ['by complaints_age', 'by deliveries_pkey'],
   submitted_message_ids: ['by deliveries_email_id_recipient_key', 'by submitted_message_ids_email'],
   suppressions: ['by suppressions_expired'],

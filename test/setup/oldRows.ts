@@ -56,6 +56,40 @@ async function insertExecution(db: Db, ws: string, id: string, completed: Date |
       ${ago(600)}, ${completed})`.execute(db)
 }
 
+/** Rows of a table of executions that ended at these times, and of one that has not. */
+function ofExecutions(
+  table: 'execution_segments' | 'execution_steps' | 'event_waits',
+  place: number,
+): OldRows {
+  const columns = {
+    execution_segments: sql`(execution_id, segment, result, engine, created_at) select g.id, n, '{}', 1, g.at`,
+    execution_steps: sql`(execution_id, seq, segment, node_id, type, at) select g.id, n, n, 'n', 'exit', g.at`,
+    event_waits: sql`(execution_id, segment, node_id, workspace_id, contact_id, consumed_by, created_at)
+      select g.id, n, 'n', g.ws, 'ct_1', 'evt_1', g.at`,
+  }
+  return {
+    table,
+    label: sql`substr(t.execution_id, 15)`,
+    gone: ['ended', 'ended', 'ended'],
+    stay: ['ended lately', 'ended lately', 'ended lately', 'live', 'live', 'live'],
+    async write(db, ws) {
+      const rows: [string, number | null][] = [
+        ['ended', 400],
+        ['ended lately', 400 - MS],
+        ['live', null],
+      ]
+      for (const [label, ended] of rows) {
+        const id = idAt('execution', ago(601 + place), label)
+        await insertExecution(db, ws, id, ended === null ? null : ago(ended))
+        await sql`insert into ${sql.table(table)} ${columns[table]}
+          from (select ${id}::text as id, ${ws}::text as ws, ${ago(600)}::timestamptz as at) g, generate_series(1, 3) n`.execute(
+          db,
+        )
+      }
+    },
+  }
+}
+
 /** Mail with when it was accepted and when each recipient's delivery ended (null: it waits), in days before. */
 const endedMail: [label: string, accepted: number, settled: (number | null)[]][] = [
   ['old', 35, [31, 30]],
@@ -391,6 +425,7 @@ const others: OldRows[] = [
       }
     },
   },
+  ...(['execution_segments', 'execution_steps', 'event_waits'] as const).map(ofExecutions),
   {
     table: 'former_tokens',
     label: sql`encode(t.token_hash, 'escape')`,
