@@ -60,8 +60,7 @@ export async function startInbound(
   const inHand = createInHand(new SmtpRefusal(421, '4.3.2 Stopping, try again later'))
   const guard = createGuard({ life_ms: deps.life_ms ?? LIFE_MS })
   const certificate = openCertificate(listen, log)
-  // Without a certificate STARTTLS is off: the library would use a certificate of its own whose private key is
-  // public.
+  // Without a certificate STARTTLS is off: the library has one of its own, whose private key is public.
   const never = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
   const server = new SMTPServer({
     ...certificate?.first,
