@@ -82,4 +82,4 @@ test('beside five workspaces whose services do not answer, a sixth calls one of 
   isOver = true
   for (const answer of held) answer()
   for (const id of hanging) await engine.ended(id, 'COMPLETED')
-}, 300_000)
+}, 600_000)
