@@ -37,10 +37,9 @@ export function httpActivities(deps: Deps) {
     async callHttp(input: SegmentInput): Promise<CallHttpResult> {
       const call = await findCall(deps.db, input.executionId, input.segment)
       if (!call) throw ApplicationFailure.nonRetryable('no such call', 'CallGone')
-      // The next segment finds that the execution has ended.
-      if (call.outcome !== null || call.ended_status !== null || call.request === null) {
-        return { outcome: call.outcome ?? 'error' }
-      }
+      // The next segment finds that the execution has ended, or that its contact is gone.
+      const isOver = call.outcome !== null || call.ended_status !== null || call.is_erased
+      if (isOver || call.request === null) return { outcome: call.outcome ?? 'error' }
       const text = deps.secrets.decrypt('http-request', call.request).toString('utf8')
       const request = JSON.parse(text) as StoredRequest
       const giveBack = places.take(call.workspace_id, new URL(request.url).host)
