@@ -88,10 +88,9 @@ async function findOpen(
 ): Promise<{ call: CallRow; request: StoredRequest } | CallHttpResult> {
   const call = await findCall(db, executionId, segment)
   if (!call) throw ApplicationFailure.nonRetryable('no such call', 'CallGone')
-  // The next segment finds that the execution has ended.
-  if (call.outcome !== null || call.ended_status !== null || call.request === null) {
-    return { outcome: call.outcome ?? 'error' }
-  }
+  // The next segment finds that the execution has ended, or that its contact is gone.
+  const isOver = call.outcome !== null || call.ended_status !== null || call.is_erased
+  if (isOver || call.request === null) return { outcome: call.outcome ?? 'error' }
   const text = secrets.decrypt('http-request', call.request).toString('utf8')
   return { call, request: JSON.parse(text) as StoredRequest }
 }

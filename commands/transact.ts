@@ -66,7 +66,7 @@ class RolledBack extends Error {
  * (`lockedById`, db/deliveries/guards.ts) or passes over locked ones (a claim). The rows of `lanes` are locked alone, and
  * those of `recipient_domains` alone, by name. A claim adds its row of `delivery_claims` after it has locked its deliveries; whoever
  * looks at such rows passes over locked ones, and locks no delivery. A transaction that locks a domain, a template or a workflow takes none of the
- * locks above but the last, so a segment that a paused workflow may hold shares the workflow's lock under that of its contact. A lane
+ * locks above but the last, and templates after a workflow, by id; so a segment that a paused workflow may hold shares the workflow's lock under that of its contact. A lane
  * that gives out places of a warm-up is the exception: it locks domains by id, then what it has claimed itself.
  */
 export async function transact<D extends Opening, T>(

@@ -178,12 +178,18 @@ export const limits = {
   webhookPendingMax: 1_000_000,
   /** Of one endpoint, at which the replay of a period waits: so it does not fill the line that other events stand in. */
   webhookReplayPendingMax: 10_000,
+  /** Deliveries of a period up to which a replay counts them; of more nobody is told how many they are. */
+  webhookReplayCountMax: 100_000,
+  /** Deliveries that a page of a replay looks at for those of its types. */
+  webhookReplayLookMax: 5_000,
   /** How long an erasure waits for mail that goes to others too, to blank its content: longer than the life of most of it. */
   eraseWaitsMs: 3 * 24 * 3_600_000,
   /** Pages of a job that Postgres refuses for their data, in a row, before it is given up: some three minutes. */
   jobRefusalsMax: 10,
   /** How long an endpoint may fail before it is disabled. */
   webhookFailingDays: 5,
+  /** Of an endpoint at which no try has failed for so long the next failure is the first: more than any pause between two tries. */
+  webhookSilentDays: 2,
   /** How long the secret before is valid after a rotation. */
   webhookSecretGraceMs: 24 * 60 * 60 * 1000,
   /** Secrets of before that still sign. */

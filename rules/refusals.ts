@@ -75,6 +75,8 @@ interface RefusalFacts {
   not_suppressed: { email: string }
   /** Another replay of the webhook is not over: the id of its job. */
   replay_in_progress: { jobId: string }
+  /** They have left the audience, or everything, by an act of their own; `source` is which. */
+  opted_out: { email: string; source: string }
   /** Too much is being rendered at this moment. */
   renderer_busy: NoFacts
   /** By the rule of this trigger; `mode` null: the contact has entered the workflow too often within an hour. */

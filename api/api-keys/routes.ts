@@ -64,7 +64,7 @@ const rotateRoute = defineOperation({
   description:
     'Gives the key a new token. Everything else of it stays, its id too. The token before works for `grace_ms` more, ' +
     'so that all who have it can be given the new one; tokens of earlier rotations keep what is left of their time. ' +
-    'A key may rotate itself.',
+    'With 0 only the new token works from now on. A key may rotate itself.',
   codes: ['not_found', 'api_key_expired'],
   example: apiKeyExamples.rotate,
   request: { params, body: jsonRequest(RotateApiKey) },

@@ -32,7 +32,7 @@ export const RotateApiKey = z
   .object({
     grace_ms: z.int().min(0).max(limits.keyGraceMsMax).openapi({
       description:
-        'How long the token before works beside the new one, up to seven days; 0: it is refused at once',
+        'How long the token before works beside the new one, up to seven days; 0: it and all before it are refused at once',
     }),
   })
   .openapi('RotateApiKey')

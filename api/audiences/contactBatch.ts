@@ -18,8 +18,9 @@ export async function postContactBatch(
   items: readonly unknown[],
 ): Promise<Result> {
   const errors: Result['errors'] = []
-  const note = (index: number, message: string) =>
-    void errors.push({ index, message, code: 'invalid_request' })
+  type Code = Result['errors'][number]['code']
+  const note = (index: number, message: string, code: Code = 'invalid_request') =>
+    void errors.push({ index, message, code })
   const valid: { index: number; contact: z.infer<typeof NewAudienceContact> }[] = []
   for (const [index, item] of items.entries()) {
     const parsed = NewAudienceContact.safeParse(item)
@@ -31,7 +32,8 @@ export async function postContactBatch(
   const results = orThrow(await upsertAudienceContacts(deps, workspaceId, input))
   const taken = results.flatMap((result, i) => {
     if (!isRefusal(result)) return { email: result.row.email, created: result.created }
-    note(valid[i]?.index ?? 0, toApiError(result).message)
+    const code = result.code === 'opted_out' ? result.code : undefined
+    note(valid[i]?.index ?? 0, toApiError(result).message, code)
     return []
   })
   return { contacts: taken, errors: errors.sort((a, b) => a.index - b.index) }

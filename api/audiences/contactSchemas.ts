@@ -89,7 +89,7 @@ export const AudienceContactBatchResult = z
         z.object({
           index: z.int().openapi({ description: 'Its place in the request, from 0' }),
           message: z.string(),
-          code: z.enum(['invalid_request']),
+          code: z.enum(['invalid_request', 'opted_out']),
         }),
       )
       .openapi({ description: 'Those that were not' }),

@@ -169,6 +169,10 @@ const codes = {
     status: 409,
     help: 'The `re_entry` of the trigger keeps this contact out, for now or for ever, or they have entered the workflow 100 times within an hour. Wait, or change the rule in the design.',
   },
+  opted_out: {
+    status: 409,
+    help: 'They unsubscribed themselves, by a link, a mail or a complaint. Leave `is_subscribed` out, or as false.',
+  },
   replay_in_progress: {
     status: 409,
     help: 'A replay of this webhook is not over yet. Wait for the end of its job, which the message names, or cancel it.',

@@ -156,6 +156,11 @@ const answers: Answers = {
         : `re_entry ${mode} of the trigger ${nodeId} keeps the contact out`,
       're_entry_refused',
     ),
+  opted_out: ({ email, source }) =>
+    conflict(
+      `${shownText(email)} has unsubscribed from this audience by their own act (${source}), which no call takes back`,
+      'opted_out',
+    ),
   renderer_busy: () => serviceUnavailable('rendering'),
   reserved_event_name: ({ eventName }) =>
     badRequest(

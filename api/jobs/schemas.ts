@@ -16,7 +16,10 @@ export const Job = z
     }),
     progress: z.object({
       done: z.int().openapi({ description: 'How much is done, in the unit of its work' }),
-      total: z.int().nullable().openapi({ description: 'null: it is not known yet' }),
+      total: z
+        .int()
+        .nullable()
+        .openapi({ description: 'null: it is not known yet, or too much to be counted' }),
     }),
     counts: z.record(z.string(), z.int()).openapi({ description: 'What was done, by kind' }),
     result: z.record(z.string(), z.unknown()).nullable(),

@@ -25,8 +25,8 @@ export const Webhook = z
       .nullable()
       .openapi({
         description:
-          '`manual`: by this API. `gone`: the endpoint has answered 410. `failing`: nothing has succeeded for ' +
-          `${limits.webhookFailingDays} days. \`backlog\`: over ${limits.webhookPendingMax.toLocaleString('en-US')} ` +
+          '`manual`: by this API. `gone`: the endpoint has answered 410. `failing`: tries have failed for ' +
+          `${limits.webhookFailingDays} days, and none has succeeded. \`backlog\`: over ${limits.webhookPendingMax.toLocaleString('en-US')} ` +
           'deliveries were pending. null while it is enabled',
       }),
     created: z.int(),

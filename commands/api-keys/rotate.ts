@@ -12,7 +12,7 @@ import { newApiKeyToken } from './token.ts'
 
 interface RotateApiKeyInput {
   id: string
-  /** How long the token before lives on, but never past the key's end; 0: it is refused at once. */
+  /** How long the token before lives on, but never past the key's end; 0: it and all before it are refused at once. */
   grace_ms: number
 }
 
@@ -21,7 +21,7 @@ type RotateRefusal = Refusal<
 >
 
 /**
- * Gives a live key a new token. Tokens of earlier rotations keep what is left of their grace. Refused when the key may more
+ * Gives a live key a new token. Tokens of earlier rotations keep what is left of their grace, unless none is given now. Refused when the key may more
  * than the caller's, or lives longer: its token would give the caller what they do not have.
  * @returns the key's row and its token, which is shown once and stored nowhere
  */

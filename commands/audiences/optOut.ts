@@ -1,6 +1,8 @@
 // The opt-out of somebody who left an audience.
+import { listOwnLeaves } from '../../db/opt-outs/reads.ts'
 import { deleteOptOutsByApi, insertOptOuts, type NewOptOut } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 
@@ -52,4 +54,36 @@ export async function noteMemberships(
   const back = members.filter(({ isSubscribed }) => isSubscribed)
   const hmacs = back.map(({ email }) => addressMac(workspaceId, email))
   await deleteOptOutsByApi(db, workspaceId, audienceId, hmacs)
+}
+
+/** Who has left by an act of their own, in lower case, and by which. */
+export type OwnLeavers = ReadonlyMap<string, string>
+
+/** Those of the addresses (lower case) who have left the audience, or everything, themselves. The caller holds the audience's lock. */
+export async function findOwnLeavers(
+  { db, addressMac }: Pick<Deps, 'db' | 'addressMac'>,
+  workspaceId: WorkspaceId,
+  audienceId: string,
+  emails: readonly string[],
+): Promise<OwnLeavers> {
+  if (emails.length === 0) return new Map()
+  const hmacs = emails.map((email) => addressMac(workspaceId, email))
+  const rows = await listOwnLeaves(db, workspaceId, { audienceId, hmacs })
+  const sources = new Map(rows.map((row) => [row.address_hmac.toString('hex'), row.source]))
+  return new Map(
+    emails.flatMap((email, i) => {
+      const source = sources.get(hmacs[i]?.toString('hex') ?? '')
+      return source === undefined ? [] : [[email, source]]
+    }),
+  )
+}
+
+/** Refuses a change that would subscribe somebody who has left themselves. */
+export function optedOut(
+  leavers: OwnLeavers,
+  email: string,
+  { is_subscribed }: { is_subscribed?: boolean | undefined },
+): Refusal<'opted_out'> | undefined {
+  const source = is_subscribed === true ? leavers.get(email) : undefined
+  return source === undefined ? undefined : refuse('opted_out', { email, source })
 }

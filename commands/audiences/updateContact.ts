@@ -9,7 +9,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type AudienceContactChange, changed, toChanged } from './change.ts'
-import { noteMemberships } from './optOut.ts'
+import { findOwnLeavers, noteMemberships, optedOut } from './optOut.ts'
 import { withAudience } from './withAudience.ts'
 
 export interface UpdateContactInput {
@@ -20,7 +20,7 @@ export interface UpdateContactInput {
 }
 
 type ChangeRefusal = Refusal<
-  'audience_not_found' | 'audience_contact_not_found' | 'contact_properties_refused'
+  'audience_not_found' | 'audience_contact_not_found' | 'contact_properties_refused' | 'opted_out'
 >
 
 /** @returns the changed contact */
@@ -33,6 +33,10 @@ export function updateAudienceContact(
     const { db } = inTrx
     const [known] = await lockAudienceContacts(db, workspaceId, audienceId, [email])
     if (!known) return refuse('audience_contact_not_found', { email })
+    const asked = change.is_subscribed === true ? [email] : []
+    const leavers = await findOwnLeavers(inTrx, workspaceId, audienceId, asked)
+    const left = optedOut(leavers, email, change)
+    if (left) return left
     const stored = change.properties
       ? await findAudienceContactProperties(db, workspaceId, [known.id])
       : undefined

@@ -6,9 +6,9 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { AudienceContactChange } from './change.ts'
-import { noteMemberships } from './optOut.ts'
+import { findOwnLeavers, noteMemberships } from './optOut.ts'
 import { withAudience } from './withAudience.ts'
-import { type Given, writeContacts } from './writeContacts.ts'
+import { type ContactRefusal, type Given, writeContacts } from './writeContacts.ts'
 
 export interface UpsertedContact {
   row: AudienceContactFields
@@ -29,23 +29,22 @@ export interface UpsertContactsInput {
 
 /**
  * Applies contacts in the given order. An address may occur twice. Properties are merged; one whose properties exceed the limits then
- * changes nothing.
+ * changes nothing, and so does one that subscribes who has left by an act of their own; who has and joins is added unsubscribed.
  * @returns one result for each contact
  */
 export function upsertAudienceContacts(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
   { audienceId, contacts, isSingle }: UpsertContactsInput,
-): Promise<
-  (UpsertedContact | Refusal<'contact_properties_refused'>)[] | Refusal<'audience_not_found'>
-> {
+): Promise<(UpsertedContact | ContactRefusal)[] | Refusal<'audience_not_found'>> {
   return withAudience(deps, workspaceId, audienceId, async (inTrx, at) => {
     const given = contacts.map((change, place) => {
       return { place, change, email: normalizeContactEmail(change.email) ?? '' }
     })
-    const { written, refused } = await writeContacts(inTrx, workspaceId, {
-      ...{ audienceId, at, given: byEmail(given) },
-    })
+    const groups = byEmail(given)
+    const leavers = await findOwnLeavers(inTrx, workspaceId, audienceId, [...groups.keys()])
+    const asked = { audienceId, at, given: groups, leavers }
+    const { written, refused } = await writeContacts(inTrx, workspaceId, asked)
     const changes = [...written.values()]
     const members = changes.map(({ row }) => ({
       email: row.email,

@@ -25,6 +25,7 @@ import {
   type ReadAudienceContact,
   toChanged,
 } from './change.ts'
+import { type OwnLeavers, optedOut } from './optOut.ts'
 
 /** Stored properties that are read, merged and written at once. */
 const PAGE_BYTES_MAX = 4 * MEBIBYTE
@@ -42,13 +43,16 @@ interface Asked {
   at: Date
   /** By address (lower case), each in the order of the call. */
   given: ReadonlyMap<string, readonly Given[]>
+  leavers: OwnLeavers
 }
+
+export type ContactRefusal = Refusal<'contact_properties_refused' | 'opted_out'>
 
 interface Outcome {
   /** By address: as it is, and as it was; null: it has joined. Not those of whom all was refused. */
   written: Map<string, { before: AudienceContactFields | null; row: AudienceContactFields }>
   /** By place. */
-  refused: Map<number, Refusal<'contact_properties_refused'>>
+  refused: Map<number, ContactRefusal>
 }
 
 type Deps = InTrx<Pick<CommandDeps, 'db' | 'newId'>>
@@ -83,14 +87,17 @@ export async function writeContacts(
 async function addContacts(
   { db, newId }: Deps,
   workspaceId: WorkspaceId,
-  { audienceId, at, given, emails }: Asked & { emails: readonly string[] },
+  { emails, ...asked }: Asked & { emails: readonly string[] },
   { written, refused }: Outcome,
 ): Promise<Set<string>> {
-  const apply = createApply(given, at, refused)
+  const { audienceId, at, leavers } = asked
+  const apply = createApply(asked, refused)
   const rows: AudienceContactRow[] = []
   const done = new Set<string>()
   for (const email of emails) {
-    const fresh = newRow({ id: newId('audienceContact'), audienceId, workspaceId, email, at })
+    const isSubscribed = !leavers.has(email)
+    const who = { id: newId('audienceContact'), audienceId, workspaceId, email }
+    const fresh = newRow({ ...who, isSubscribed, at })
     const row = await apply(fresh)
     if (row === fresh) done.add(email)
     else rows.push({ ...row, properties: row.properties ?? {} })
@@ -108,10 +115,11 @@ async function addContacts(
 async function changeContacts(
   { db }: Deps,
   workspaceId: WorkspaceId,
-  { at, given, known }: Asked & { known: readonly AudienceContactFields[] },
+  { known, ...asked }: Asked & { known: readonly AudienceContactFields[] },
   { written, refused }: Outcome,
 ): Promise<void> {
-  const apply = createApply(given, at, refused)
+  const { given } = asked
+  const apply = createApply(asked, refused)
   const write = async (contacts: readonly ReadAudienceContact[]) => {
     const rows = []
     for (const before of contacts) {
@@ -139,12 +147,12 @@ async function changeContacts(
 }
 
 /** Makes what applies all that is given of a contact, and notes what is refused. It returns the same contact where all of it is. */
-function createApply(given: Asked['given'], at: Date, refused: Outcome['refused']) {
+function createApply({ given, at, leavers }: Asked, refused: Outcome['refused']) {
   let began = performance.now()
   return async (contact: ReadAudienceContact): Promise<ReadAudienceContact> => {
     let after = contact
     for (const { place, change } of given.get(contact.email) ?? []) {
-      const next = changed(after, change, at)
+      const next = optedOut(leavers, contact.email, change) ?? changed(after, change, at)
       // A contact that a node has added meanwhile is asked once more.
       refused.delete(place)
       if (isRefusal(next)) refused.set(place, next)
@@ -183,6 +191,7 @@ function newRow(of: {
   audienceId: string
   workspaceId: WorkspaceId
   email: string
+  isSubscribed: boolean
   at: Date
 }): AudienceContactRow {
   return {
@@ -192,7 +201,7 @@ function newRow(of: {
     email: of.email,
     first_name: null,
     last_name: null,
-    is_subscribed: true,
+    is_subscribed: of.isSubscribed,
     properties: {},
     created_at: of.at,
     updated_at: of.at,

@@ -1,7 +1,6 @@
 // Erases a contact: what must not happen any more ends in the answering commit, and a job blanks what is left of them.
 
 import {
-  blankLiveExecutions,
   deleteContact,
   deleteContactNews,
   findBounds,
@@ -9,24 +8,19 @@ import {
   listMemberships,
 } from '../../db/contacts/erase.ts'
 import { lockContactByEmail } from '../../db/contacts/writes.ts'
-import { cancelExecutions } from '../../db/executions/writes.ts'
 import { insertJob, resumeErasures } from '../../db/jobs/writes.ts'
-import type { OwnReason } from '../../rules/cancelReasons.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
+import { cancelTheirs } from './eraseExecutions.ts'
 import { toInput } from './eraseInput.ts'
 import { cancelErasedMail } from './eraseMail.ts'
 import { eraseMemberships } from './eraseMemberships.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac' | 'secrets'>
 
-const CONTACT_DELETED = { code: 'contact_deleted', reason: 'contact_deleted' } as const satisfies {
-  reason: OwnReason
-  code: string
-}
-/** Mail of one commit; the job cancels the rest, and no lane sends it meanwhile. */
+/** Executions, and mail, of one commit; the job ends the rest. Meanwhile no lane sends that mail, and no execution of a contact who is gone goes on. */
 const CANCELLED_MAX = 1_000
 
 /**
@@ -42,7 +36,7 @@ export function eraseContact(
   { email }: { /** In lower case. */ email: string },
 ): Promise<string | Refusal<'contact_not_found'>> {
   return transact(deps, async (inTrx) => {
-    const { db: trx, newId, wake } = inTrx
+    const { db: trx, newId } = inTrx
     const now = deps.now()
     await eraseMemberships(inTrx, workspaceId, { email, at: now })
     const contact = await lockContactByEmail(trx, workspaceId, email)
@@ -56,13 +50,12 @@ export function eraseContact(
     // Audiences are not locked after contacts, so the job removes who was added meanwhile. Who adds holds the contact's lock.
     const late = await listMemberships(trx, workspaceId, email)
     const whom = { contactId, email, ...bounds, members: late.map((one) => one.id) }
-    await blankLiveExecutions(trx, workspaceId, contactId)
-    const theirs = { ofContact: contactId }
-    const cancelled = await cancelExecutions(trx, workspaceId, theirs, CONTACT_DELETED, now)
-    if (cancelled.length > 0) wake('dripline_outbox')
     await deleteContactNews(trx, workspaceId, contactId)
+    // First, so that executions end as those of somebody who is gone.
     await deleteContact(trx, workspaceId, contactId)
-    await cancelErasedMail(trx, workspaceId, whom, { now, limit: CANCELLED_MAX })
+    const next = { now, limit: CANCELLED_MAX }
+    await cancelTheirs(inTrx, workspaceId, contactId, next)
+    await cancelErasedMail(trx, workspaceId, whom, next)
     await insertLiveErasure(trx, workspaceId, { hmac, deliveryId: bounds.deliveryId })
     const id = newId('job')
     await insertJob(trx, workspaceId, {

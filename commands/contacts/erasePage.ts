@@ -11,7 +11,6 @@ import {
   deleteLiveErasure,
   type Erased,
 } from '../../db/contacts/erase.ts'
-import { blankExecutions } from '../../db/contacts/executionWalk.ts'
 import { listOpenTransactions, type OpenTransaction } from '../../db/contacts/openTransactions.ts'
 import { waitingBriefly } from '../../db/contacts/writes.ts'
 import { isOfSendingDomain } from '../../db/domains/sending.ts'
@@ -25,6 +24,7 @@ import { eventIdHash } from '../events/record.ts'
 import type { JobPage, JobPageDeps } from '../jobs/page.ts'
 import { inSavepoint } from '../transact.ts'
 import { blankAnswers } from './eraseAnswers.ts'
+import { cancelTheirs, eraseExecutions } from './eraseExecutions.ts'
 import { type EraseInput, inputOfOver, ofInput } from './eraseInput.ts'
 import {
   blankErasedMail,
@@ -109,7 +109,7 @@ async function listAwaited(
 
 /**
  * Who joined an audience during the answer, what a lane gives back, and what one commit was too small for do not wait for who is still writing.
- * @returns how much mail was cancelled
+ * @returns how many executions and how much mail were cancelled
  */
 async function endTheirs(
   deps: JobPageDeps,
@@ -117,7 +117,7 @@ async function endTheirs(
   erased: Erased,
 ): Promise<number> {
   const { db: trx, now } = deps
-  const { email, members } = erased
+  const { email, members, contactId } = erased
   await inSavepoint(
     trx,
     () =>
@@ -126,9 +126,10 @@ async function endTheirs(
     (err) => !isLockTimeout(err),
   )
   const next = { now: now(), limit: PAGE }
-  const cancelled = await cancelErasedMail(trx, workspaceId, erased, next)
-  await deleteContactNews(trx, workspaceId, erased.contactId)
-  return cancelled
+  const executions = await cancelTheirs(deps, workspaceId, contactId, next)
+  const mails = await cancelErasedMail(trx, workspaceId, erased, next)
+  await deleteContactNews(trx, workspaceId, contactId)
+  return executions + mails
 }
 
 /** Bodies of webhooks come before the mail by whose recipients they are found. */
@@ -151,8 +152,9 @@ async function blankPage(
   })
   const { email, members } = whom
   await eraseMemberships(deps, workspaceId, { email, members, at: now() })
-  const executions = await blankNextExecutions(deps, job, contactId, from.execution)
   const next = { now: now(), limit: PAGE }
+  const ofExecutions = { ...next, after: from.execution }
+  const executions = await eraseExecutions(deps, workspaceId, contactId, ofExecutions)
   // No lane sends what waits for the team meanwhile.
   const cancel = from.team === ALL && !isPassedOverLater ? cancelErasedMail : cancelMail
   const cancelled = await cancel(trx, workspaceId, whom, next)
@@ -171,11 +173,18 @@ async function blankPage(
       tag: from.tag,
       ...(isMailNext ? toBlank.at : { team: from.team, naming: from.naming }),
     },
-    done: executions.count + cancelled + events.length + looked + bodies + mails,
+    done:
+      executions.cancelled +
+      executions.blanked +
+      cancelled +
+      events.length +
+      looked +
+      bodies +
+      mails,
     counts: {
       mails,
       events: events.length,
-      executions: executions.count,
+      executions: executions.blanked,
       answers: answered,
       webhook_events: bodies,
     },
@@ -192,19 +201,6 @@ const isWalked = ({ execution, answer, team, naming }: ErasePlace): boolean =>
  */
 const hasMoreToDo = ({ execution, answer, tag }: ErasePlace): boolean =>
   execution !== ALL || answer !== ALL || tag !== null
-
-/** Walks over the contact's executions, once. */
-async function blankNextExecutions(
-  { db: trx }: JobPageDeps,
-  { workspace_id: workspaceId }: JobRow,
-  contactId: string,
-  after: ErasePlace['execution'],
-): Promise<{ count: number; at: ErasePlace['execution'] }> {
-  if (after === ALL) return { count: 0, at: after }
-  const page = { after, limit: PAGE }
-  const { count, next } = await blankExecutions(trx, workspaceId, contactId, page)
-  return { count, at: next ?? ALL }
-}
 
 async function eraseEvents(
   deps: JobPageDeps,

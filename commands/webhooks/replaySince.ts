@@ -97,15 +97,19 @@ export async function replayJobPage({ db }: JobPageDeps, job: JobRow): Promise<J
       ? { ...nothing, wait_ms: BACKLOG_MS }
       : { ...nothing, error: NOT_ENABLED }
   }
-  const total = job.total ?? (await countReplayed(db, job.workspace_id, period))
-  const page = { after: job.place, limit: PAGE }
-  const { count, seen, last } = await replayPage(db, job.workspace_id, period, page)
+  // On the first page alone: what was too much to be counted then is not looked through by each page.
+  const total =
+    job.place === null
+      ? await countReplayed(db, job.workspace_id, period, limits.webhookReplayCountMax)
+      : null
+  const next = { after: job.place, limit: PAGE, look: limits.webhookReplayLookMax }
+  const { count, last, more } = await replayPage(db, job.workspace_id, period, next)
   return {
     place: last ?? job.place,
     done: count,
-    total,
+    ...(total === null ? {} : { total }),
     counts: { replayed: count },
     failures: [],
-    isOver: seen < PAGE,
+    isOver: !more,
   }
 }

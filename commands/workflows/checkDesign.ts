@@ -4,6 +4,7 @@ import { listSendingDomains } from '../../db/domains/sending.ts'
 import { findKnown } from '../../db/known.ts'
 import { findSecretNames } from '../../db/secrets/reads.ts'
 import { findTemplateFacts } from '../../db/templates/reads.ts'
+import { keepTemplates } from '../../db/templates/writes.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import type { Problem } from '../../rules/design/problem.ts'
@@ -18,6 +19,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { CommandDeps } from '../deps.ts'
 import { boundDomainName } from '../domains/sender.ts'
+import type { InTrx } from '../transact.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'config' | 'now'>
 
@@ -95,17 +97,20 @@ export async function findForeignParts(
 /**
  * Refuses a design with all its problems: those of its shape for a draft, and every problem for an active
  * workflow. A caller who is bound to one domain may write none that sends from another or reads another's secrets, as a draft
- * neither.
+ * neither. What an active workflow sends cannot be deleted, so its templates are kept as they are from the check to the commit.
  * @param boundTo as of `findDesignProblems`
  * @returns the checked design
  */
 export async function requireDesign(
-  deps: Deps,
+  deps: InTrx<Deps>,
   reach: Reach,
   design: unknown,
   use: 'draft' | 'active',
   boundTo: string | null = reach.domainId,
 ): Promise<Design | Refusal<'invalid_design'>> {
+  if (use === 'active') {
+    await keepTemplates(deps.db, reach.workspaceId, designReferences(design).templateIds)
+  }
   const problems =
     use === 'draft'
       ? checkDesignShape(design).problems

@@ -29,7 +29,7 @@ export interface CreateWorkflowInput {
 const emptyDesign: JsonObject = { nodes: [], edges: [] }
 
 /** @returns the workflow with its design */
-export async function createWorkflow(
+export function createWorkflow(
   deps: CommandDeps,
   reach: Reach,
   { workflow, createdBy }: CreateWorkflowInput,
@@ -37,30 +37,29 @@ export async function createWorkflow(
   const status = workflow.status ?? 'draft'
   const given = workflow.design ?? emptyDesign
   const isActive = status === 'active'
-  const design = await requireDesign(deps, reach, given, isActive ? 'active' : 'draft')
-  if (isRefusal(design)) return design
-  const at = deps.now()
-  const row: WorkflowRow = {
-    id: deps.newId('workflow'),
-    workspace_id: reach.workspaceId,
-    name: workflow.name,
-    status,
-    current_version: 1,
-    active_version: isActive ? 1 : 0,
-    held: 'release',
-    created_by: createdBy,
-    created_by_type: 'apiKey',
-    created_at: at,
-    updated_at: at,
-    archived_at: null,
-  }
-  const refused = await transact(deps, async (inTrx) => {
-    const { db } = inTrx
+  return transact(deps, async (inTrx) => {
+    const { db, newId, now } = inTrx
+    const design = await requireDesign(inTrx, reach, given, isActive ? 'active' : 'draft')
+    if (isRefusal(design)) return design
+    const at = now()
+    const row: WorkflowRow = {
+      id: newId('workflow'),
+      workspace_id: reach.workspaceId,
+      name: workflow.name,
+      status,
+      current_version: 1,
+      active_version: isActive ? 1 : 0,
+      held: 'release',
+      created_by: createdBy,
+      created_by_type: 'apiKey',
+      created_at: at,
+      updated_at: at,
+      archived_at: null,
+    }
     await insertWorkflow(db, reach.workspaceId, row)
     const boundTo = reach.domainId
     await insertVersion(db, row, { design: given, createdBy, at, boundTo })
-    return isActive ? setTriggers(inTrx, row, 1, design) : undefined
+    const refused = isActive ? await setTriggers(inTrx, row, 1, design) : undefined
+    return refused ?? { ...row, design: given }
   })
-  if (refused) return refused
-  return { ...row, design: given }
 }

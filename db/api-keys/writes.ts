@@ -87,7 +87,8 @@ export function lockApiKey(
 
 /**
  * Gives a locked key another token.
- * @param next `formerUntil`: how long the token that it has lives on, but never past the key's end; null: it is refused at once
+ * @param next `formerUntil`: how long the token that it has lives on, but never past the key's end; null: it is refused at once, and
+ * so are those of earlier rotations, any of which may be the one that leaked
  */
 export async function replaceToken(
   trx: Trx,
@@ -100,7 +101,7 @@ export async function replaceToken(
     .deleteFrom('former_tokens')
     .where('workspace_id', '=', workspaceId)
     .where('key_id', '=', id)
-    .where('expires_at', '<=', now)
+    .$if(formerUntil !== null, (qb) => qb.where('expires_at', '<=', now))
     .execute()
   if (formerUntil) {
     await sql`

@@ -63,11 +63,15 @@ export async function deleteEvents(
   `.execute(trx)
 }
 
-/** Blanks bodies that webhooks are told, or were. What is not delivered yet goes out so. @returns how many */
+/**
+ * Blanks bodies that webhooks are told, or were. What is not delivered yet goes out so. Those about executions of the contact are theirs
+ * whenever they were written: one may have ended while the erasure was answered, by somebody who holds no lock of the contact.
+ * @returns how many
+ */
 export async function blankWebhookEvents(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { email, deliveryId, webhookEventId }: Erased,
+  { contactId, email, deliveryId, webhookEventId }: Erased,
   limit: number,
 ): Promise<number> {
   const { rows } = await sql`
@@ -77,7 +81,8 @@ export async function blankWebhookEvents(
         and (id < ${webhookEventId}::uuid or exists (select from deliveries d where d.workspace_id = ${workspaceId}
           and lower(d.recipient) = ${email}
           and d.email_id in (webhook_events.data->>'email_id', webhook_events.data->>'source_id')
-          and d.id <= ${deliveryId}::bigint))
+          and d.id <= ${deliveryId}::bigint)
+        or exists (select from executions x where x.id = webhook_events.data->>'execution_id' and x.contact_id = ${contactId}))
       limit ${limit} for update) named
     where e.id = named.id returning e.id`.execute(trx)
   return rows.length

@@ -45,20 +45,6 @@ export async function deleteContact(
     .execute()
 }
 
-/** Takes the address out of executions that have not ended, before webhooks are told of their end. */
-export async function blankLiveExecutions(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  contactId: string,
-): Promise<void> {
-  await sql`
-    update executions x set email = '', properties = null from (
-      select id from executions where workspace_id = ${workspaceId} and contact_id = ${contactId}
-        and ended_status is null order by id for update) live
-    where x.id = live.id
-  `.execute(trx)
-}
-
 /** Deletes what waits in the outbox to be recorded for the contact. */
 export async function deleteContactNews(
   trx: Trx,

@@ -1,5 +1,5 @@
 // The requests that nodes of executions make of other services: written by a segment, answered by an activity.
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CallResult } from '../../rules/interpreterTypes.ts'
 import type { Json } from '../../rules/json.ts'
@@ -44,7 +44,7 @@ export async function insertCall(
     .execute()
 }
 
-/** A call with the state of its execution. */
+/** A call with the state of its execution. `is_erased`: its contact is, and the execution is about to be cancelled for it. */
 export function findCall(db: Db, executionId: string, segment: number) {
   return db
     .selectFrom('http_calls as c')
@@ -58,6 +58,7 @@ export function findCall(db: Db, executionId: string, segment: number) {
       'c.tries',
       'c.outcome',
       'e.ended_status',
+      sql<SqlBool>`not exists (select from contacts p where p.id = e.contact_id)`.as('is_erased'),
     ])
     .where('c.execution_id', '=', executionId)
     .where('c.segment', '=', segment)

@@ -39,7 +39,8 @@ export const forgetRequests = (ids: RawBuilder<unknown>): RawBuilder<unknown> =>
 
 /**
  * Steps of a `with` that end matching live executions at their last logged step and delete their open waits, requests that are
- * still to be made and what they are suspected of. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones.
+ * still to be made and what they are suspected of. Those of a contact who was erased lose the address, before webhooks are told of their
+ * end. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones.
  * @param fits condition on `executions x`
  */
 export function endLive(
@@ -52,14 +53,16 @@ export function endLive(
     stepCount: sql<number>`coalesce(last.seq, 0)`,
   }
   return sql`last as (
-      select x.id, s.node_id, s.seq
+      select x.id, s.node_id, s.seq, exists (select from contacts c where c.id = x.contact_id) as has_contact
       from executions x left join lateral (
         select node_id, seq from execution_steps
         where execution_id = x.id order by seq desc limit 1) s on true
       where ${fits} and ${isLive('x')}
       order by x.id for update of x
     ), ended as (
-      update executions x set ${endColumns(end, last, now)}
+      update executions x set ${endColumns(end, last, now)},
+        email = case when last.has_contact then x.email else '' end,
+        properties = case when last.has_contact then x.properties end
       from last where x.id = last.id and ${isLive('x')}
       returning x.id, x.workspace_id, x.workflow_id, x.contact_id
     ), unwaited as (

@@ -8,14 +8,15 @@ import { eventsOf } from '../events/writes.ts'
 import { outboxRows } from '../outbox.ts'
 import type { JsonObject } from '../schema.ts'
 import { type ExecutionEnd, endLive } from './end.ts'
+import { isLive } from './live.ts'
 
 /**
- * One execution, or every one of a contact in a workflow; `butId`: that one stays. `onLeaving`: only those whose version is cancelled
+ * One execution, or `limit` of a contact's, or every one of a contact in a workflow; `butId`: that one stays. `onLeaving`: only those whose version is cancelled
  * when its contact leaves the workflow (`on_unsubscribe`).
  */
 export type CancelWhere =
   | { executionId: string }
-  | { ofContact: string }
+  | { ofContact: string; limit: number }
   | { workflowId: string; contactId: string; butId?: string; onLeaving?: boolean }
 
 const isCancelledOnLeaving = sql<SqlBool>`not exists (select from workflow_versions v
@@ -55,7 +56,8 @@ export async function cancelExecutions(
     'executionId' in where
       ? sql<SqlBool>`x.workspace_id = ${workspaceId} and x.id = ${where.executionId}`
       : 'ofContact' in where
-        ? sql<SqlBool>`x.workspace_id = ${workspaceId} and x.contact_id = ${where.ofContact}`
+        ? sql<SqlBool>`x.id = any(array(select id from executions where workspace_id = ${workspaceId}
+            and contact_id = ${where.ofContact} and ${isLive()} limit ${where.limit}))`
         : sql<SqlBool>`x.workspace_id = ${workspaceId} and x.contact_id = ${where.contactId}
           and x.workflow_id = ${where.workflowId} and x.id <> ${where.butId ?? ''}
           and ${where.onLeaving ? isCancelledOnLeaving : sql`true`}`

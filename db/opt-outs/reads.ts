@@ -118,6 +118,10 @@ export function findUnconfirmed(
     .executeTakeFirst()
 }
 
+/** The condition that the opt-out `o` is about that audience, or everything. */
+const isAboutAudience = (audienceId: string) =>
+  sql<SqlBool>`((o.scope = 'audience' and o.target_id = ${audienceId}) or o.scope = 'workspace')`
+
 /** Whether that address has left the audience, or the whole workspace. */
 export async function hasLeftAudience(
   db: Db,
@@ -129,10 +133,25 @@ export async function hasLeftAudience(
     .select('o.id')
     .where('o.workspace_id', '=', workspaceId)
     .where('o.address_hmac', '=', hmac)
-    .where(
-      sql<boolean>`((o.scope = 'audience' and o.target_id = ${audienceId}) or o.scope = 'workspace')`,
-    )
+    .where(isAboutAudience(audienceId))
     .limit(1)
     .executeTakeFirst()
   return row !== undefined
+}
+
+/** By which acts of their own some addresses have left the audience, or the whole workspace. */
+export function listOwnLeaves(
+  db: Db,
+  workspaceId: WorkspaceId,
+  { audienceId, hmacs }: { audienceId: string; hmacs: readonly Buffer[] },
+): Promise<{ address_hmac: Buffer; source: string }[]> {
+  return db
+    .selectFrom('opt_outs as o')
+    .select(['o.address_hmac', 'o.source'])
+    .where('o.workspace_id', '=', workspaceId)
+    .where('o.address_hmac', 'in', hmacs)
+    .where(isAboutAudience(audienceId))
+    .where('o.source', '<>', 'api')
+    .where('o.unconfirmed_email_id', 'is', null)
+    .execute()
 }

@@ -17,8 +17,10 @@ export interface WebhooksTable {
   disabled_reason: DisabledReason | null
   /** Failed tries since the last success, whatever their event. */
   failures: Defaulted<number>
-  /** When the first of them was; null: none has failed since. */
+  /** When the first of them was, or the first after a silence (`webhookSilentDays`); null: none has failed since. */
   failing_since: Defaulted<Date | null>
+  /** When a try last failed; null: none has, or a worker of a release before this column has noted it. */
+  failed_at: Defaulted<Date | null>
   /** A success of its URL; null: it has had none, or must prove itself again (`updateWebhook`). */
   succeeded_at: Defaulted<Date | null>
   /** Until then nothing is tried; null: it does not rest. */

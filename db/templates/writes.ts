@@ -2,7 +2,7 @@
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { NewRow, Row } from '../schema.ts'
-import { hasName } from './named.ts'
+import { hasName, hasNameIn } from './named.ts'
 import { findTemplate, type TemplateContent, type TemplateRow } from './reads.ts'
 
 /** Locks a template by id or alias until the transaction ends. */
@@ -19,6 +19,27 @@ export async function lockTemplate(
     .forUpdate()
     .executeTakeFirst()
   return locked && findTemplate(trx, workspaceId, locked.id)
+}
+
+/**
+ * Keeps templates from being changed and deleted until the transaction ends, for an activation that sends them. Many may keep
+ * the same ones at once; locked in the order of ids.
+ * @param names ids or aliases
+ */
+export async function keepTemplates(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  names: readonly string[],
+): Promise<void> {
+  if (names.length === 0) return
+  await trx
+    .selectFrom('templates as t')
+    .select('t.id')
+    .where('t.workspace_id', '=', workspaceId)
+    .where(hasNameIn(names))
+    .orderBy('t.id')
+    .forKeyShare()
+    .execute()
 }
 
 /** Writes a new template with its first version. */

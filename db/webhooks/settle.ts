@@ -6,6 +6,8 @@ import { firstRestMs, restMsMax, restsAfterFailures } from '../../rules/webhooks
 import type { DeliveryStatus } from '../../rules/webhooks/states.ts'
 import type { Trx } from '../connect.ts'
 
+const days = (count: number) => sql`${sql.lit(count)} * interval '1 day'`
+
 /** How one try has ended. */
 export interface SettledTry {
   /** A uuid. */
@@ -32,7 +34,8 @@ export interface DisabledWebhook {
  * Settles tries, in the order in which they have ended. Those of an endpoint that was taken anew meanwhile, by another worker or by the
  * same after a change of its URL, change nothing: they are made again. Nor do those of a delivery that was asked for again meanwhile: it has all
  * its tries before it, and must neither have failed nor wait for hours.
- * @returns the endpoints that were disabled by it: after a 410, or because nothing has succeeded for days
+ * @returns the endpoints that were disabled by it: after a 410, or because tries have failed for days, with no long silence
+ * between them
  */
 export async function settleWebhooks(
   trx: Trx,
@@ -52,8 +55,10 @@ export async function settleWebhooks(
     ), held as (
       select w.id, w.epoch, w.status, w.failures, w.failing_since, h.has_succeeded, h.is_gone,
         case when h.has_succeeded then h.failures else w.failures + h.failures end as failures_now,
-        case when h.has_succeeded and h.failures = 0 then null when h.has_succeeded then statement_timestamp()
-          else coalesce(w.failing_since, statement_timestamp()) end as failing_now,
+        case when h.has_succeeded and h.failures = 0 then null
+          when not h.has_succeeded and w.failed_at > statement_timestamp() - ${days(limits.webhookSilentDays)}
+            then coalesce(w.failing_since, statement_timestamp())
+          else statement_timestamp() end as failing_now,
         h.has_succeeded and h.failures = 0 and w.failures = 0 and w.succeeded_at is not null as is_as_before
       from webhooks w join health h on h.webhook_id = w.id and h.epoch = w.epoch
       order by w.id for no key update of w
@@ -69,10 +74,11 @@ export async function settleWebhooks(
       from due g where d.id = g.id
     ), judged as (
       select h.*, h.status = 'enabled' and (h.is_gone or coalesce(
-        h.failing_now <= statement_timestamp() - ${sql.lit(limits.webhookFailingDays)} * interval '1 day', false)) as is_over
+        h.failing_now <= statement_timestamp() - ${days(limits.webhookFailingDays)}, false)) as is_over
       from held h where not h.is_as_before
     ), changed as (
       update webhooks w set failures = j.failures_now, failing_since = j.failing_now,
+        failed_at = case when j.failures_now > 0 then statement_timestamp() else w.failed_at end,
         succeeded_at = case when j.has_succeeded then statement_timestamp() else w.succeeded_at end,
         rests_until = case when j.failures_now >= ${sql.lit(restsAfterFailures)} then statement_timestamp()
           + least(${sql.lit(restMsMax)}, ${sql.lit(firstRestMs)} * power(2, least(j.failures_now - ${sql.lit(restsAfterFailures)}, 20)))

@@ -97,6 +97,7 @@ const replies: Replies = {
   job_not_running: null,
   not_suppressed: null,
   re_entry_refused: null,
+  opted_out: null,
   renderer_busy: null,
   replay_in_progress: null,
   reserved_event_name: null,

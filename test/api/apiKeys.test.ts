@@ -186,6 +186,20 @@ it('rotates without grace: the token before is refused at once, everywhere', asy
   expect(await statusOf(token)).toBe(403)
   await eventually(async () => expect(await statusThere(token)).toBe(403))
   expect([await statusOf(rotated.token), await statusThere(rotated.token)]).toEqual([200, 200])
+
+  // With no grace those go too that earlier rotations gave one: it may be one of them that leaked.
+  const second = (await rotate(id, 60_000)).body
+  const third = (await rotate(id, 60_000)).body
+  const before = [rotated.token, second.token, third.token]
+  for (const one of before) {
+    expect([await statusOf(one), await statusThere(one)]).toEqual([200, 200])
+  }
+  const last = (await rotate(id, 0)).body
+  expect(await Promise.all(before.map(statusOf))).toEqual([403, 403, 403])
+  await eventually(async () => {
+    expect(await Promise.all(before.map(statusThere))).toEqual([403, 403, 403])
+  })
+  expect([await statusOf(last.token), await statusThere(last.token)]).toEqual([200, 200])
   await news.stop()
 })
 

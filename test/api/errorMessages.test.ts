@@ -52,6 +52,11 @@ const byHand = (more: object) => ({
 })
 
 beforeAll(async () => {
+  const leaver = api.deps.addressMac(api.workspaceId, 'left@example.test')
+  await sql`insert into opt_outs (id, workspace_id, scope, target_id, address_hmac, source, created_at)
+    values ('opt_2', ${api.workspaceId}, 'audience', ${audiences}, ${leaver}, 'complaint', now())`.execute(
+    api.db,
+  )
   made['draft'] = await make('/v1/templates', { name: 'Draft', alias: 'draft' })
   made['used'] = await make('/v1/templates', { name: 'Used', subject: 'S', text: 'T' })
   await api.request('POST', `/v1/templates/${made['used']}/publish`)
@@ -284,6 +289,13 @@ const rows: Record<ErrorCode, Row> = {
   re_entry_refused: {
     asks: () => ['POST', `/v1/workflows/${made['once']}/executions`, { email: own.contact }],
     text: 're_entry once of the trigger start keeps the contact out',
+  },
+  opted_out: {
+    asks: () => {
+      const contact = { email: 'left@example.test', is_subscribed: true }
+      return ['POST', `/v1/audiences/${audiences}/contacts`, contact]
+    },
+    text: 'left@example.test has unsubscribed from this audience by their own act (complaint), which no call takes back',
   },
   replay_in_progress: {
     asks: () => ['POST', `/v1/webhooks/${made['replayed']}/replay`, { since: 0 }],

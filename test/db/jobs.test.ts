@@ -159,8 +159,9 @@ describe('the replay of a period', () => {
     const hour_ms = 3_600_000
     const [since, until] = [-1, 1].map((hours) => new Date(Date.now() + hours * hour_ms))
     const period = { webhookId: webhook, since, until, events: null } as ReplayedPeriod
-    await countReplayed(watched, workspaceId, period)
-    await replayPage(watched as unknown as Trx, workspaceId, period, { after: null, limit: 500 })
+    await countReplayed(watched, workspaceId, period, 100_000)
+    const next = { after: null, limit: 500, look: 5_000 }
+    await replayPage(watched as unknown as Trx, workspaceId, period, next)
     for (const { sql: text, parameters } of asked) {
       const { rows } = await api.pool.query(`explain (analyze, format json) ${text}`, [
         ...parameters,

@@ -288,7 +288,8 @@ describe('an answer', () => {
   it('that has failed for five days disables; a success between begins anew', async () => {
     const { id, path } = await makeWebhook()
     server.answer(path, json(500, {}), json(200, {}), json(500, {}))
-    const long = sql`update webhooks set failing_since = now() - interval '5 days 1 second' where id = ${id}`
+    const long = sql`update webhooks set failing_since = now() - interval '5 days 1 second',
+      failed_at = now() - interval '1 hour' where id = ${id}`
     startTestSender(api)
     for (const attempts of [1, 2]) {
       await sendTest(id)
