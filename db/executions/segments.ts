@@ -113,12 +113,11 @@ export async function findSegmentState<Result = unknown>(
 ): Promise<SegmentState<Result>> {
   const { executionId, segment, waitedAt, hmac, now } = at
   const { rows } = await sql<SegmentState<Result>>`
-    with recursive found as (
-      select * from executions where workspace_id = ${workspaceId} and id = ${executionId}
-    ), received (node_id) as (${receivedNodes(executionId)})
+    with recursive
+    found as (select * from executions where workspace_id = ${workspaceId} and id = ${executionId}),
+    received (node_id) as (${receivedNodes(executionId)})
     select e.ended_status, e.error, e.cancellation_reason,
-      (select result from execution_segments s
-        where s.execution_id = e.id and s.segment = ${segment}) as result,
+      (select result from execution_segments s where s.execution_id = e.id and s.segment = ${segment}) as result,
       last.consumed_by, last.ended_by, last.leads_to,
       (extract(epoch from last.deadline) * 1000)::float8 as wait_until,
       (extract(epoch from last.created_at) * 1000)::float8 as waited_since, coalesce(last.goals_reached, '{}') as goals_reached,
