@@ -1,6 +1,6 @@
 // Reads what a segment of an execution starts from, and writes its results in one statement.
 
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { ENGINE } from '../../rules/engine.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
@@ -14,6 +14,7 @@ import { cleared } from '../suspects/writes.ts'
 import { type ExecutionEnd, endColumns, forgetRequests } from './end.ts'
 import { cancelsHeld, isPaused } from './held.ts'
 import { isLive } from './live.ts'
+import { receivedEvents, receivedNodes } from './received.ts'
 
 /**
  * The execution with two results, of this segment (if it ran before a crash) and of the segment before it, or with the latest one. With what
@@ -112,19 +113,11 @@ export async function findSegmentState<Result = unknown>(
 ): Promise<SegmentState<Result>> {
   const { executionId, segment, waitedAt, hmac, now } = at
   const { rows } = await sql<SegmentState<Result>>`
-    with recursive found as (
-      select * from executions where workspace_id = ${workspaceId} and id = ${executionId}
-    ), received (node_id) as (
-      (select w.node_id from event_waits w where w.execution_id = ${executionId} and w.consumed_by is not null
-        order by w.node_id limit 1)
-      union all
-      select (select w.node_id from event_waits w where w.execution_id = ${executionId}
-        and w.node_id > received.node_id and w.consumed_by is not null order by w.node_id limit 1)
-      from received where received.node_id is not null
-    )
+    with recursive
+    found as (select * from executions where workspace_id = ${workspaceId} and id = ${executionId}),
+    received (node_id) as (${receivedNodes(executionId)})
     select e.ended_status, e.error, e.cancellation_reason,
-      (select result from execution_segments s
-        where s.execution_id = e.id and s.segment = ${segment}) as result,
+      (select result from execution_segments s where s.execution_id = e.id and s.segment = ${segment}) as result,
       last.consumed_by, last.ended_by, last.leads_to,
       (extract(epoch from last.deadline) * 1000)::float8 as wait_until,
       (extract(epoch from last.created_at) * 1000)::float8 as waited_since, coalesce(last.goals_reached, '{}') as goals_reached,
@@ -132,8 +125,7 @@ export async function findSegmentState<Result = unknown>(
       coalesce((${isPaused(sql`e.workflow_id`)}), false) as is_paused,
       coalesce(last.ended_by is null and (${cancelsHeld(sql`last.held_workflow_id`)}), false) as awaits_cancel,
       (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
-      coalesce((select jsonb_object_agg(latest.node_id, latest.properties)
-        from received cross join lateral (${latestReceived(sql`e.id`, sql`received.node_id`)}) latest), '{}') as wait_events,
+      ${receivedEvents(sql`e.id`)} as wait_events,
       exists (select from opt_outs o
         where o.workspace_id = e.workspace_id and o.address_hmac = ${hmac}
           and ${isAboutWorkflow(sql`e.workflow_id`)} and ${standsFrom} <= ${now}) as unsubscribed,
@@ -150,19 +142,6 @@ export async function findSegmentState<Result = unknown>(
   if (!state) throw new Error(`execution ${executionId} has no row`)
   return state
 }
-
-/**
- * A `select` of one row: the event that ended the latest wait at a node, with its `properties`. An execution may have waited very often, so it is
- * looked for from the latest segment back, by the index of such waits.
- */
-export const latestReceived = (
-  executionId: RawBuilder<unknown>,
-  nodeId: RawBuilder<unknown>,
-) => sql`
-      select d.node_id, a.properties from event_waits d
-      join automation_events a on a.id = d.consumed_by and a.contact_id = d.contact_id
-      where d.execution_id = ${executionId} and d.node_id = ${nodeId} and d.consumed_by is not null
-      order by d.segment desc limit 1`
 
 /** How many results of segments an execution keeps, the latest ones: Temporal may ask again for some that it has not recorded. */
 export const SEGMENTS_KEPT = 100
@@ -243,9 +222,8 @@ export async function insertSegment(
     ended as (
       ${end ? endOf(end, writes.depth, now) : depthOf(writes.depth)}
     ),
-    past_segments as (
-      delete from execution_segments using live
-      where execution_id = live.id and segment = ${segment - SEGMENTS_KEPT}
+    past_segment as (
+      delete from execution_segments using live where execution_id = live.id and segment = ${segment - SEGMENTS_KEPT}
     ),
     ${end ? sql`uncalled as (${forgetRequests(sql`select id from live`)}),` : sql``}
     cleared as (${cleared(sql`select id from live`)})
