@@ -18,6 +18,7 @@ import type { CallHttpInput, CallHttpResult, SegmentInput } from '../workflows/m
 import { createCallPlaces } from './callPlaces.ts'
 import type { ActivityDeps } from './deps.ts'
 import { withoutSecrets } from './hideSecrets.ts'
+import { hostKeyOf } from './hostKey.ts'
 import { passPoint } from './points.ts'
 import type { StoredRequest } from './segment/calls.ts'
 
@@ -53,27 +54,27 @@ export function httpActivities(deps: Deps) {
   }
 }
 
-/** Whose call it is, and which host it asks. */
+/** Whose call it is, and the key of the host that it asks. */
 interface Asked {
   workspaceId: WorkspaceId
-  host: string
+  hostKey: string
 }
 
 /** By the input, so that those that find no place cost Postgres nothing. That of an earlier release does not say it. */
 async function findAsked(deps: Deps, input: CallHttpInput): Promise<Asked | CallHttpResult> {
-  const { workspaceId, host } = input
-  if (workspaceId !== undefined && host !== undefined) return { workspaceId, host }
+  const { workspaceId, hostKey } = input
+  if (workspaceId !== undefined && hostKey !== undefined) return { workspaceId, hostKey }
   const open = await findOpen(deps, input)
   if ('outcome' in open) return open
-  return { workspaceId: open.call.workspace_id, host: new URL(open.request.url).host }
+  return { workspaceId: open.call.workspace_id, hostKey: hostKeyOf(open.request.url) }
 }
 
 /** @throws ApplicationFailure: there is no place, so the call comes again later; CancelledFailure */
 async function takePlace(
   places: ReturnType<typeof createCallPlaces>,
-  { workspaceId, host }: Asked,
+  { workspaceId, hostKey }: Asked,
 ): Promise<() => void> {
-  const giveBack = await places.take(workspaceId, host, cancellationSignal()).catch((err) => {
+  const giveBack = await places.take(workspaceId, hostKey, cancellationSignal()).catch((err) => {
     throw cutShort(err)
   })
   if (giveBack) return giveBack

@@ -57,9 +57,9 @@ export interface Call {
   nodeId: string
   /** The segment that ended in it. */
   segment: number
-  /** Whose it is, and which host (with its port) it asks. Both are absent in what an earlier release has written. */
+  /** Whose it is, and the key of the host that it asks (`hostKeyOf`). Both are absent in what an earlier release has written. */
   workspaceId?: WorkspaceId
-  host?: string
+  hostKey?: string
 }
 
 /** The call in which a segment ended. */
@@ -69,7 +69,7 @@ export const callOf = (
 ): Call => ({ ...call, segment })
 
 /** A try of a call. */
-export type CallHttpInput = SegmentInput & Pick<Call, 'workspaceId' | 'host'>
+export type CallHttpInput = SegmentInput & Pick<Call, 'workspaceId' | 'hostKey'>
 
 /** The name of the timer of a wait, as the Web UI and the API show it. */
 export const timerName = (nodeId: string, segment: number) => `${nodeId}/${segment}`
@@ -88,7 +88,7 @@ export interface SegmentInput {
 export interface SegmentResult {
   next:
     | SegmentWait
-    | { kind: 'call'; nodeId: string; workspaceId?: WorkspaceId; host?: string }
+    | { kind: 'call'; nodeId: string; workspaceId?: WorkspaceId; hostKey?: string }
     | { kind: 'end'; status: 'COMPLETED' | 'FAILED' | 'CANCELLED'; error: string | null }
   step: string
   step_count: number

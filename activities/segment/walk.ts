@@ -19,6 +19,7 @@ import type {
 } from '../../rules/interpreterTypes.ts'
 import { isInterrupted } from '../../rules/interrupts.ts'
 import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
+import { hostKeyOf } from '../hostKey.ts'
 import { withClosedError } from './failures.ts'
 import { type StartFrom, startOf } from './startOf.ts'
 
@@ -196,8 +197,8 @@ function toResult(
 ): SegmentResult['next'] {
   if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
   if (next.kind === 'call') {
-    const { host } = new URL(next.call.url)
-    return { kind: 'call', nodeId: next.nodeId, workspaceId: execution.workspace_id, host }
+    const { workspace_id: workspaceId } = execution
+    return { kind: 'call', nodeId: next.nodeId, workspaceId, hostKey: hostKeyOf(next.call.url) }
   }
   const { nodeId, until, since } = next
   if (next.for === 'hold') {

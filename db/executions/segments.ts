@@ -17,8 +17,9 @@ import { isLive } from './live.ts'
 import { receivedEvents, receivedNodes } from './received.ts'
 
 /**
- * The execution with two results, of this segment (if it ran before a crash) and of the segment before it, or with the latest one. With what
- * it is suspected of: how often it ended a worker alone (`deaths`) at which node; both null if it is no suspect.
+ * The execution with two results, of this segment (if it ran before a crash) and of the segment before it. Where that of this segment is kept no
+ * more, though that before it may be (an earlier release deletes none), also with the latest one. With what it is suspected of: how often it ended
+ * a worker alone (`deaths`) at which node; both null if it is no suspect.
  */
 export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
   const { rows } = await sql<FoundSegment<Result>>`
@@ -26,7 +27,7 @@ export async function findSegment<Result>(db: Db, executionId: string, segment: 
     select e.id, e.workspace_id, e.workflow_id, e.version, e.contact_id, e.trigger_node_id, e.trigger_event_id,
       e.properties, e.chain_depth, e.ended_status, e.cancellation_reason, v.design, v.engine,
       v.bound_domain_id, done.result, before.result as previous,
-      case when done.result is null and before.result is null then (
+      case when done.result is null then (
         select l.result from execution_segments l where l.execution_id = e.id and l.segment > wanted.segment
         order by l.segment desc limit 1) end as later,
       s.deaths, s.step as suspect_step

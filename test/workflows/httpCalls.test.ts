@@ -3,6 +3,7 @@
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hostKeyOf } from '../../activities/hostKey.ts'
 import { putSecret } from '../../commands/secrets/put.ts'
 import { wholeWorkspace } from '../../rules/reach.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
@@ -232,7 +233,7 @@ test(
     toInput = (input) => input
     const { workspaceId } = engine
     expect(inputs).toEqual([
-      { executionId: id, segment: 0, workspaceId, host: new URL(server.url).host },
+      { executionId: id, segment: 0, workspaceId, hostKey: hostKeyOf(server.url) },
     ])
     expect([outcome, server.came('/whose').length]).toEqual(['good', 1])
   },

@@ -45,32 +45,46 @@ const inLaps = design(
   ],
 )
 
-test('it keeps the latest results alone, and a run that asks for earlier ones, as one that was reset does, goes on where it is', async () => {
-  await engine.stopStarter()
-  const { id, email } = await engine.run(inLaps)
-  for (let segment = 0; segment <= LAPS; segment++) {
-    await engine.runSegment({ executionId: id, segment })
-  }
-  const left = async () => {
-    const rows = await db
-      .selectFrom('execution_segments')
-      .select('segment')
-      .where('execution_id', '=', id)
-      .orderBy('segment')
-      .execute()
-    return { segments: rows.map(({ segment }) => segment), steps: await engine.steps(id) }
-  }
-  const before = await left()
-  expect(before.segments).toEqual(
-    Array.from({ length: SEGMENTS_KEPT }, (_, i) => LAPS + 1 - SEGMENTS_KEPT + i),
-  )
-  expect(before.steps).toHaveLength(3 + 2 * LAPS)
+/** As a worker of an earlier release leaves them, which deletes none. */
+const FIRST = 3
 
-  // Temporal begins with the first segment.
-  engine.startStarter()
-  await eventually(() => engine.waiting(id, 'wait'), SOON)
-  expect(await left()).toEqual(before)
-  await engine.post('went.on', email)
-  await eventually(() => engine.ended(id, 'COMPLETED'), SOON)
-  expect(await engine.subjects(id)).toEqual(['Hello', 'Thanks'])
-}, 300_000)
+test.each([
+  ['', false],
+  [', behind some of the first too, which an earlier release has left', true],
+])(
+  'it keeps the latest results alone, and a run that asks for earlier ones, as one that was reset does, goes on where it is%s',
+  async (_, hasFirst) => {
+    await engine.stopStarter()
+    const { id, email } = await engine.run(inLaps)
+    const results = db.selectFrom('execution_segments').where('execution_id', '=', id)
+    for (let segment = 0; segment < FIRST; segment++) {
+      await engine.runSegment({ executionId: id, segment })
+    }
+    const first = await results.selectAll().execute()
+    for (let segment = FIRST; segment <= LAPS; segment++) {
+      await engine.runSegment({ executionId: id, segment })
+    }
+    const left = async () => {
+      const rows = await results.select('segment').orderBy('segment').execute()
+      return { segments: rows.map(({ segment }) => segment), steps: await engine.steps(id) }
+    }
+    expect((await left()).segments).toEqual(
+      Array.from({ length: SEGMENTS_KEPT }, (_, i) => LAPS + 1 - SEGMENTS_KEPT + i),
+    )
+    if (hasFirst) {
+      const rows = first.map((row) => ({ ...row, result: JSON.stringify(row.result) }))
+      await db.insertInto('execution_segments').values(rows).execute()
+    }
+    const before = await left()
+    expect(before.steps).toHaveLength(3 + 2 * LAPS)
+
+    // Temporal begins with the first segment.
+    engine.startStarter()
+    await eventually(() => engine.waiting(id, 'wait'), SOON)
+    expect(await left()).toEqual(before)
+    await engine.post('went.on', email)
+    await eventually(() => engine.ended(id, 'COMPLETED'), SOON)
+    expect(await engine.subjects(id)).toEqual(['Hello', 'Thanks'])
+  },
+  300_000,
+)
