@@ -44,7 +44,8 @@ export function createCallPlaces() {
     /** Gives a call that was turned away its place among those of its workspace that come again. @returns in how many ms it does */
     retryAfter_ms: retries.next_ms,
     /**
-     * Takes a place, at once or in turn: that among all first, since who waits for one of a host keeps none of that from others.
+     * Takes a place, at once or in turn. The place among all comes first: who waits for it holds none of a host's; who waits for a host's holds one among all, within their
+     * workspace's share.
      * @param signal ends the wait
      * @returns a function that gives it back; null: there is none, so the call comes again later
      * @throws the signal's reason when it is aborted

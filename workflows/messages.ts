@@ -1,4 +1,4 @@
-// Payloads that Temporal stores: ids, counts and hosts that designs name, never the address of a contact or a body. It imports no
+// Payloads that Temporal stores: ids, counts and a digest of the host that a node asks, never an address or a body. It imports no
 // SDK, so every process can use it.
 
 import type { WorkspaceId } from '../rules/ids.ts'

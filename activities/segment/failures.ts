@@ -64,7 +64,7 @@ export function withClosedFaults<T extends Record<string, Activity>>(
         return await run(input)
       } catch (err) {
         if (err instanceof ApplicationFailure || err instanceof CancelledFailure) throw err
-        // It has ids and numbers alone (`workflows/messages.ts`).
+        // It has ids, numbers and digests alone (`workflows/messages.ts`).
         log.warn({ err, activity: name, input }, 'an activity failed; it is tried again')
         throw closed('ActivityFailed', 'the activity failed; the log of its worker says why')
       }

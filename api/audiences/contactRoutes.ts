@@ -69,7 +69,7 @@ const postRoute = defineOperation({
   description:
     'Adds the address to the audience (201). When it is there already, changes the contact (200): fields that ' +
     'are left out stay. If the address is an automation contact, joining records its event `audience.joined`, ' +
-    'which may start workflows. Joining makes no automation contact. Who has unsubscribed by an act of their own (a link, a mail, a ' +
+    'which may start workflows. Joining makes no automation contact. Somebody who has unsubscribed themselves (by a link, a mail, a ' +
     'complaint) stays unsubscribed: `is_subscribed: true` is refused, and without it they are added with false.',
   codes: ['not_found', 'opted_out'],
   example: audienceContactExamples.add,
@@ -115,7 +115,7 @@ const patchRoute = defineOperation({
   summary: 'Change an audience contact',
   description:
     'Changes the fields that are given; the others stay. Properties are merged. The address itself cannot be ' +
-    'changed: add the new one and remove the old one. `is_subscribed: true` is refused for who has unsubscribed by an act of their own.',
+    'changed: add the new one and remove the old one. `is_subscribed: true` is refused for somebody who has unsubscribed themselves.',
   codes: ['not_found', 'email_required', 'invalid_email', 'opted_out'],
   example: audienceContactExamples.change,
   request: { params: contactParams, body: jsonRequest(AudienceContactChange) },

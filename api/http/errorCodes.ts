@@ -161,6 +161,10 @@ const codes = {
     status: 404,
     help: 'There is no such thing in this workspace, or no such path. Check the id, the path, and whose key it is.',
   },
+  opted_out: {
+    status: 409,
+    help: 'They unsubscribed themselves, by a link, a mail or a complaint. Leave `is_subscribed` out, or as false.',
+  },
   rate_limited: {
     status: 429,
     help: 'The workspace or the key makes more requests than the operator allows. Wait as many seconds as `Retry-After` says; nothing was done.',
@@ -168,10 +172,6 @@ const codes = {
   re_entry_refused: {
     status: 409,
     help: 'The `re_entry` of the trigger keeps this contact out, for now or for ever, or they have entered the workflow 100 times within an hour. Wait, or change the rule in the design.',
-  },
-  opted_out: {
-    status: 409,
-    help: 'They unsubscribed themselves, by a link, a mail or a complaint. Leave `is_subscribed` out, or as false.',
   },
   replay_in_progress: {
     status: 409,

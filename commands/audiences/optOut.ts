@@ -1,5 +1,5 @@
 // The opt-out of somebody who left an audience.
-import { listOwnLeaves } from '../../db/opt-outs/reads.ts'
+import { listOwnOptOuts } from '../../db/opt-outs/reads.ts'
 import { deleteOptOutsByApi, insertOptOuts, type NewOptOut } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
@@ -57,18 +57,18 @@ export async function noteMemberships(
 }
 
 /** Who has left by an act of their own, in lower case, and by which. */
-export type OwnLeavers = ReadonlyMap<string, string>
+export type OwnOptOuts = ReadonlyMap<string, string>
 
 /** Those of the addresses (lower case) who have left the audience, or everything, themselves. The caller holds the audience's lock. */
-export async function findOwnLeavers(
+export async function findOwnOptOuts(
   { db, addressMac }: Pick<Deps, 'db' | 'addressMac'>,
   workspaceId: WorkspaceId,
   audienceId: string,
   emails: readonly string[],
-): Promise<OwnLeavers> {
+): Promise<OwnOptOuts> {
   if (emails.length === 0) return new Map()
   const hmacs = emails.map((email) => addressMac(workspaceId, email))
-  const rows = await listOwnLeaves(db, workspaceId, { audienceId, hmacs })
+  const rows = await listOwnOptOuts(db, workspaceId, { audienceId, hmacs })
   const sources = new Map(rows.map((row) => [row.address_hmac.toString('hex'), row.source]))
   return new Map(
     emails.flatMap((email, i) => {
@@ -79,11 +79,11 @@ export async function findOwnLeavers(
 }
 
 /** Refuses a change that would subscribe somebody who has left themselves. */
-export function optedOut(
-  leavers: OwnLeavers,
+export function refuseOptedOut(
+  optOuts: OwnOptOuts,
   email: string,
   { is_subscribed }: { is_subscribed?: boolean | undefined },
 ): Refusal<'opted_out'> | undefined {
-  const source = is_subscribed === true ? leavers.get(email) : undefined
+  const source = is_subscribed === true ? optOuts.get(email) : undefined
   return source === undefined ? undefined : refuse('opted_out', { email, source })
 }

@@ -9,7 +9,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type AudienceContactChange, changed, toChanged } from './change.ts'
-import { findOwnLeavers, noteMemberships, optedOut } from './optOut.ts'
+import { findOwnOptOuts, noteMemberships, refuseOptedOut } from './optOut.ts'
 import { withAudience } from './withAudience.ts'
 
 export interface UpdateContactInput {
@@ -34,8 +34,8 @@ export function updateAudienceContact(
     const [known] = await lockAudienceContacts(db, workspaceId, audienceId, [email])
     if (!known) return refuse('audience_contact_not_found', { email })
     const asked = change.is_subscribed === true ? [email] : []
-    const leavers = await findOwnLeavers(inTrx, workspaceId, audienceId, asked)
-    const left = optedOut(leavers, email, change)
+    const optOuts = await findOwnOptOuts(inTrx, workspaceId, audienceId, asked)
+    const left = refuseOptedOut(optOuts, email, change)
     if (left) return left
     const stored = change.properties
       ? await findAudienceContactProperties(db, workspaceId, [known.id])

@@ -6,7 +6,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { AudienceContactChange } from './change.ts'
-import { findOwnLeavers, noteMemberships } from './optOut.ts'
+import { findOwnOptOuts, noteMemberships } from './optOut.ts'
 import { withAudience } from './withAudience.ts'
 import { type ContactRefusal, type Given, writeContacts } from './writeContacts.ts'
 
@@ -29,7 +29,7 @@ export interface UpsertContactsInput {
 
 /**
  * Applies contacts in the given order. An address may occur twice. Properties are merged; one whose properties exceed the limits then
- * changes nothing, and so does one that subscribes who has left by an act of their own; who has and joins is added unsubscribed.
+ * changes nothing, and so does one that subscribes somebody who left by their own act; if such a person joins, they are added unsubscribed.
  * @returns one result for each contact
  */
 export function upsertAudienceContacts(
@@ -42,8 +42,8 @@ export function upsertAudienceContacts(
       return { place, change, email: normalizeContactEmail(change.email) ?? '' }
     })
     const groups = byEmail(given)
-    const leavers = await findOwnLeavers(inTrx, workspaceId, audienceId, [...groups.keys()])
-    const asked = { audienceId, at, given: groups, leavers }
+    const optOuts = await findOwnOptOuts(inTrx, workspaceId, audienceId, [...groups.keys()])
+    const asked = { audienceId, at, given: groups, optOuts }
     const { written, refused } = await writeContacts(inTrx, workspaceId, asked)
     const changes = [...written.values()]
     const members = changes.map(({ row }) => ({

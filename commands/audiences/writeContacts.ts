@@ -25,7 +25,7 @@ import {
   type ReadAudienceContact,
   toChanged,
 } from './change.ts'
-import { type OwnLeavers, optedOut } from './optOut.ts'
+import { type OwnOptOuts, refuseOptedOut } from './optOut.ts'
 
 /** Stored properties that are read, merged and written at once. */
 const PAGE_BYTES_MAX = 4 * MEBIBYTE
@@ -43,7 +43,7 @@ interface Asked {
   at: Date
   /** By address (lower case), each in the order of the call. */
   given: ReadonlyMap<string, readonly Given[]>
-  leavers: OwnLeavers
+  optOuts: OwnOptOuts
 }
 
 export type ContactRefusal = Refusal<'contact_properties_refused' | 'opted_out'>
@@ -90,12 +90,12 @@ async function addContacts(
   { emails, ...asked }: Asked & { emails: readonly string[] },
   { written, refused }: Outcome,
 ): Promise<Set<string>> {
-  const { audienceId, at, leavers } = asked
+  const { audienceId, at, optOuts } = asked
   const apply = createApply(asked, refused)
   const rows: AudienceContactRow[] = []
   const done = new Set<string>()
   for (const email of emails) {
-    const isSubscribed = !leavers.has(email)
+    const isSubscribed = !optOuts.has(email)
     const who = { id: newId('audienceContact'), audienceId, workspaceId, email }
     const fresh = newRow({ ...who, isSubscribed, at })
     const row = await apply(fresh)
@@ -147,12 +147,12 @@ async function changeContacts(
 }
 
 /** Makes what applies all that is given of a contact, and notes what is refused. It returns the same contact where all of it is. */
-function createApply({ given, at, leavers }: Asked, refused: Outcome['refused']) {
+function createApply({ given, at, optOuts }: Asked, refused: Outcome['refused']) {
   let began = performance.now()
   return async (contact: ReadAudienceContact): Promise<ReadAudienceContact> => {
     let after = contact
     for (const { place, change } of given.get(contact.email) ?? []) {
-      const next = optedOut(leavers, contact.email, change) ?? changed(after, change, at)
+      const next = refuseOptedOut(optOuts, contact.email, change) ?? changed(after, change, at)
       // A contact that a node has added meanwhile is asked once more.
       refused.delete(place)
       if (isRefusal(next)) refused.set(place, next)

@@ -31,7 +31,7 @@ export async function runJobPage(deps: PageDeps, { id }: { id: string }): Promis
     return await doPage(deps, id)
   } catch (err) {
     // Where Postgres is away this fails too: what the page met says more.
-    if (!(await isGivenUp(deps, id, dataFaultOf(err)).catch(() => false))) throw err
+    if (!(await noteFailedPage(deps, id, dataFaultOf(err)).catch(() => false))) throw err
     return { more: false }
   }
 }
@@ -82,7 +82,7 @@ const statusAfter = ({ error, isOver }: JobPage): 'failed' | 'completed' | 'runn
  * @param sqlState why Postgres refused its data; null: it failed otherwise. The text of the server may name values, and stays in the log
  * @returns whether it was one refusal too many, and the job has failed
  */
-function isGivenUp(deps: PageDeps, id: string, sqlState: string | null): Promise<boolean> {
+function noteFailedPage(deps: PageDeps, id: string, sqlState: string | null): Promise<boolean> {
   return transact(deps, async ({ db, now }) => {
     const job = await lockJob(db, id)
     if (!job || !isLive(job.status)) return false

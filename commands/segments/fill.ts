@@ -11,7 +11,7 @@ import {
   giveBackFill,
   listContactIds,
   lockFill,
-  lockSegment,
+  lockSegmentRow,
   type TakenFill,
   updateFill,
 } from '../../db/segments/fills.ts'
@@ -97,7 +97,7 @@ function writePage(
     const through = firstHeld < 0 ? ids : ids.slice(0, firstHeld)
     if (ids.length > 0 && through.length === 0) return 'held'
     const isThrough = held === 'skip' && ids.length < PAGE && through.length === ids.length
-    if (isThrough) await lockSegment(trx, workspaceId, segmentId)
+    if (isThrough) await lockSegmentRow(trx, workspaceId, segmentId)
     const row = await lockFill(trx, workspaceId, segmentId)
     if (!row || isOther(row, fill)) return null
     const now = inTrx.now()

@@ -4,7 +4,7 @@ import { listSendingDomains } from '../../db/domains/sending.ts'
 import { findKnown } from '../../db/known.ts'
 import { findSecretNames } from '../../db/secrets/reads.ts'
 import { findTemplateFacts } from '../../db/templates/reads.ts'
-import { keepTemplates } from '../../db/templates/writes.ts'
+import { lockTemplatesShared } from '../../db/templates/writes.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import type { Problem } from '../../rules/design/problem.ts'
@@ -109,7 +109,7 @@ export async function requireDesign(
   boundTo: string | null = reach.domainId,
 ): Promise<Design | Refusal<'invalid_design'>> {
   if (use === 'active') {
-    await keepTemplates(deps.db, reach.workspaceId, designReferences(design).templateIds)
+    await lockTemplatesShared(deps.db, reach.workspaceId, designReferences(design).templateIds)
   }
   const problems =
     use === 'draft'

@@ -17,9 +17,8 @@ import { isLive } from './live.ts'
 import { receivedEvents, receivedNodes } from './received.ts'
 
 /**
- * The execution with two results, of this segment (if it ran before a crash) and of the segment before it. Where that of this segment is kept no
- * more, though that before it may be (an earlier release deletes none), also with the latest one. With what it is suspected of: how often it ended
- * a worker alone (`deaths`) at which node; both null if it is no suspect.
+ * The execution with the results of this segment (if it ran before a crash) and of the one before, and with the latest where that of this segment is
+ * kept no more (an earlier release deletes none). With how often it ended a worker alone (`deaths`) at which node; both null if it is no suspect.
  */
 export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
   const { rows } = await sql<FoundSegment<Result>>`

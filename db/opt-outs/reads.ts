@@ -140,7 +140,7 @@ export async function hasLeftAudience(
 }
 
 /** By which acts of their own some addresses have left the audience, or the whole workspace. */
-export function listOwnLeaves(
+export function listOwnOptOuts(
   db: Db,
   workspaceId: WorkspaceId,
   { audienceId, hmacs }: { audienceId: string; hmacs: readonly Buffer[] },

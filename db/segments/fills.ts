@@ -37,7 +37,7 @@ export async function claimFill(
 }
 
 /** Locks the row of a segment, before the fill that its caller ends: whoever changes a segment locks it and then begins the fill anew. */
-export async function lockSegment(
+export async function lockSegmentRow(
   trx: Trx,
   workspaceId: WorkspaceId,
   segmentId: string,

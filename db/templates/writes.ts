@@ -26,7 +26,7 @@ export async function lockTemplate(
  * the same ones at once; locked in the order of ids.
  * @param names ids or aliases
  */
-export async function keepTemplates(
+export async function lockTemplatesShared(
   trx: Trx,
   workspaceId: WorkspaceId,
   names: readonly string[],
