@@ -14,11 +14,13 @@ const BOUNDS = {
 
 const RETRIES = {
   again_ms: 1_000,
-  // Each that comes again is a task of Temporal: 40 a second of one workspace at most, however many wait, and for whichever hosts.
+  // Each that comes again is a task of Temporal: 40 a second of one workspace, for whichever hosts.
   apart_ms: 25,
-  // The last of thousands need not wait for hours: from two minutes on they come at 20 a second.
+  // However slow those before are: the last of thousands need not wait for hours.
   dense_after_ms: 120_000,
-  dense_ms: 50,
+  dense_ms: 25,
+  // So many are 24,000. Of more, more come in a second: what is well again must not be left idle by those that were told to wait.
+  most_ms: 600_000,
 }
 
 /** Makes the places of one worker. */

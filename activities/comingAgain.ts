@@ -9,6 +9,8 @@ export interface Spread {
   dense_after_ms: number
   /** How far apart they stand from then on. */
   dense_ms: number
+  /** The longest that one is told to wait: those whose place would be later are spread over it, among the others. Absent: no bound. */
+  most_ms?: number
 }
 
 /** How many of the last ones the pace is the average of, about. */
@@ -19,7 +21,14 @@ const PACE_MEMORY = 8
  * that each is likely to find one. Those that would come later than `dense_after_ms` stand `dense_ms` apart whatever the
  * pace, so that the last of thousands need not wait for hours.
  */
-export function createRetries({ again_ms, apart_ms = 0, dense_after_ms, dense_ms }: Spread) {
+export function createRetries(spread: Spread) {
+  const {
+    again_ms,
+    apart_ms = 0,
+    dense_after_ms,
+    dense_ms,
+    most_ms = Number.POSITIVE_INFINITY,
+  } = spread
   const lines = new Map<string, { last: number; pace_ms: number }>()
   const isOver = (line: { last: number }, now: number) => line.last + dense_after_ms < now
   return {
@@ -37,7 +46,9 @@ export function createRetries({ again_ms, apart_ms = 0, dense_after_ms, dense_ms
       }
       const { last, pace_ms } = lines.get(key) ?? { last: 0, pace_ms: apart_ms }
       const step = last - now > dense_after_ms ? dense_ms : Math.max(apart_ms, pace_ms)
-      const at = Math.max(now + again_ms, last + step)
+      const behind = Math.max(now + again_ms, last + step)
+      // A line that is too long begins once more beside itself.
+      const at = behind - now > most_ms ? now + again_ms : behind
       lines.delete(key)
       lines.set(key, { last: at, pace_ms })
       return Math.round(at - now)

@@ -19,7 +19,7 @@ export const segmentTriggers: readonly string[] = [
 
 /**
  * Begins to keep the members of those segments that a trigger begins at now, and forgets them of those that none does.
- * @returns false: the kept segments would have more conditions than a workspace may (`metConditionsBytesMax`); the caller rolls back
+ * @returns false: there are more of them now, with more conditions than a workspace may have (`metConditionsBytesMax`); the caller judges it
  */
 export async function keepSegments(
   deps: Deps,

@@ -19,12 +19,14 @@ import type { InTrx } from '../transact.ts'
  * The caller holds the workflow's lock. Refuses a design with which the workspace's active workflows would have more conditions than each
  * event can meet (`metConditionsBytesMax`). A workspace that has more already, of a release before, keeps them.
  * @param design null: the workflow is active no more, which is never refused
+ * @param resumes whether this version was the active one before: it is not refused either, since its executions may be held
  */
 export async function setTriggers(
   deps: InTrx<Pick<CommandDeps, 'db' | 'now' | 'wake'>>,
   workflow: Pick<WorkflowRow, 'id' | 'workspace_id'>,
   version: number,
   design: Design | null,
+  resumes = false,
 ): Promise<undefined | Refusal<'invalid_design'>> {
   const { id, workspace_id } = workflow
   const { db: trx } = deps
@@ -34,17 +36,19 @@ export async function setTriggers(
   await replaceTriggers(trx, workspace_id, id, version, triggers)
   // Whoever changes triggers of the workspace at the same moment has been waited for: the number of their state is one row.
   const now = await countFilterBytes(trx, workspace_id, id)
-  if (now.own > before.own && now.all > limits.metConditionsBytesMax) {
+  if (!resumes && now.own > before.own && now.all > limits.metConditionsBytesMax) {
     return tooLarge('the filters of triggers')
   }
   await setSchedules(deps, workflow, version, design ? scheduleTriggers(design) : [])
   const segmentsNow = triggers.flatMap(({ event_name, about }) =>
     about !== null && segmentTriggers.includes(event_name) ? [about] : [],
   )
-  const isKept = await keepSegments(deps, workspace_id, [
+  const isWithin = await keepSegments(deps, workspace_id, [
     ...new Set([...segmentsBefore, ...segmentsNow]),
   ])
-  return isKept ? undefined : tooLarge('the conditions of segments at which triggers begin')
+  return resumes || isWithin
+    ? undefined
+    : tooLarge('the conditions of segments at which triggers begin')
 }
 
 const tooLarge = (what: string) => {

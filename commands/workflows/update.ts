@@ -115,6 +115,7 @@ async function write(
   const { db } = inTrx
   const at = inTrx.now()
   const version = workflow.current_version + (isNew ? 1 : 0)
+  const resumes = activates && workflow.active_version === version
   const columns = {
     name: change.name ?? workflow.name,
     status,
@@ -125,11 +126,11 @@ async function write(
   const row = await updateRow(db, workspace_id, id, columns, at)
   if (isNew) await insertVersion(db, row, { design: given, createdBy: changedBy, at, boundTo })
   // One that was active before keeps what its executions began under.
-  else if (activates && workflow.active_version !== version) {
+  else if (activates && !resumes) {
     await setEngine(db, workspace_id, { workflowId: id, version, engine: ENGINE })
   }
   const stops = workflow.status === 'active' && status !== 'active'
   if (!activates && !stops) return row
   const active = activates ? (given as unknown as Design) : null
-  return (await setTriggers(inTrx, workflow, version, active)) ?? row
+  return (await setTriggers(inTrx, workflow, version, active, resumes)) ?? row
 }

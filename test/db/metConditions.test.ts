@@ -1,12 +1,17 @@
 // How much the conditions may hold that each event of a workspace meets, so that a process keeps them and reads them once.
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { createSegment } from '../../commands/segments/create.ts'
 import { updateSegment } from '../../commands/segments/update.ts'
+import { transact } from '../../commands/transact.ts'
+import type { Trx } from '../../db/connect.ts'
+import { listTriggers, triggerKey } from '../../db/events/triggers.ts'
 import type { Database } from '../../db/schema.ts'
 import { isRefusal } from '../../rules/refusals.ts'
+import { createTestApi } from '../setup/api.ts'
 import { createSegmentWorld, startsAt } from '../setup/contactSegments.ts'
 import { createTestDatabase } from '../setup/database.ts'
-import { design, insertFlow } from '../setup/flows.ts'
+import { design, insertFlow, onEvent } from '../setup/flows.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const { db, pool } = await createTestDatabase()
@@ -72,6 +77,69 @@ test('filters of an event are read once for all events', async () => {
   })
 })
 
+test('filters of changed properties are read once for all events, whatever the names of these', async () => {
+  const { set, post, workspace } = await createSegmentWorld(listening)
+  const names = Array.from({ length: 10 }, () => uniqueName('paid'))
+  const given = design(
+    {
+      start: ['trigger', { kind: 'property_changed', path: 'plan', filter: large(240) }],
+      end: ['exit', {}],
+    },
+    [['start', 'end']],
+  )
+  for (let n = 0; n < 8; n++) {
+    expect(isRefusal(await set(await insertFlow(db, workspace, given), given))).toBe(false)
+  }
+  const email = `${uniqueName('c')}@example.test`
+  const postAll = async (round: string) => {
+    for (const name of names) {
+      await post(email, name, { contact_properties: { plan: `${round} ${name}` } })
+    }
+  }
+  await postAll('first')
+  countAsked('')
+  await postAll('second')
+  expect(countAsked('t.filter')).toBe(0)
+})
+
+test('a trigger that comes to another name meanwhile is seen under one of the two, in the order of designs', async () => {
+  const { set, deps, workspace, workspaceId } = await createSegmentWorld(listening)
+  const [before, after, other] = ['before', 'after', 'other'].map(uniqueName) as [
+    string,
+    string,
+    string,
+  ]
+  const beginning = (event_name: string) =>
+    design({ start: onEvent(event_name), end: ['exit', {}] }, [['start', 'end']])
+  const id = await insertFlow(db, workspace, beginning(before))
+  const second = await insertFlow(db, workspace, beginning(other))
+  const inTrx = <T>(work: (trx: Trx) => Promise<T>) => transact(deps, ({ db: trx }) => work(trx))
+  const listed = async (key: string | null, names: string[]) => {
+    const [rows] = await inTrx((trx) => listTriggers(trx, workspaceId, [{ names, key }]))
+    return rows?.map(({ workflow_id, event_name }) => ({ workflow_id, event_name }))
+  }
+  const findKey = () =>
+    inTrx(async (trx) => {
+      const key = triggerKey(workspaceId, sql`${[before, after, other]}::text[]`)
+      return (await sql<{ key: string }>`select (${key}) as key`.execute(trx)).rows[0]?.key ?? null
+    })
+  const key = await findKey()
+  // Known before it changes: of that name none.
+  expect(await listed(key, [after])).toEqual([])
+  const moved = design({ first: onEvent(other), start: onEvent(after), end: ['exit', {}] }, [
+    ['first', 'end'],
+    ['start', 'end'],
+  ])
+  await set(id, moved)
+  const all = [
+    { workflow_id: id, event_name: other },
+    { workflow_id: id, event_name: after },
+    { workflow_id: second, event_name: other },
+  ]
+  expect(await listed(key, [after, before, other])).toEqual(all)
+  expect(await listed(await findKey(), [after, before, other])).toEqual(all)
+})
+
 test('a workflow of a workspace that has more already goes on, and may be changed but not made larger', async () => {
   const { set, workspace, workspaceId } = await createSegmentWorld(listening)
   const event_name = uniqueName('paid')
@@ -98,6 +166,52 @@ test('a workflow of a workspace that has more already goes on, and may be change
   for (const kib of [10, 9]) expect(isRefusal(await set(id, withFilter(kib)))).toBe(false)
   expect(await set(id, withFilter(11))).toMatchObject({ code: 'invalid_design' })
   expect(isRefusal(await set(id, null))).toBe(false)
+})
+
+test('a workspace that has more takes up again what it pauses, at events and at segments', async () => {
+  const api = await createTestApi()
+  const { workspaceId } = api
+  const withFilter = (kib: number) =>
+    design(
+      {
+        start: ['trigger', { kind: 'event', event_name: uniqueName('paid'), filter: large(kib) }],
+        end: ['exit', {}],
+      },
+      [['start', 'end']],
+    )
+  const segment = await createSegment(api.deps, workspaceId, { name: 'S', condition: large(240) })
+  const id: string[] = []
+  const designs = [withFilter(10), startsAt('segment_entered', String(segment))]
+  for (const given of designs) {
+    const body = { name: 'W', status: 'active', design: given }
+    const made = await api.request<{ workflow_id: string }>('POST', '/v1/workflows', body)
+    expect(made).toMatchObject({ status: 201 })
+    id.push(made.body.workflow_id)
+  }
+  // As a release before has let others become.
+  const other = await insertFlow(api.db, api, withFilter(240))
+  await api.db
+    .updateTable('workflow_triggers')
+    .set({ filter: JSON.stringify(large(3 * 1024)) })
+    .where('workflow_id', '=', other)
+    .execute()
+  const more = await createSegment(api.deps, workspaceId, { name: 'S', condition: large(240) })
+  await api.db
+    .updateTable('segments')
+    .set({ kept: true, condition: JSON.stringify(large(3 * 1024)) })
+    .where('id', '=', String(more))
+    .execute()
+  const change = (n: number, body: object) => api.request('PATCH', `/v1/workflows/${id[n]}`, body)
+  for (const [n, given] of designs.entries()) {
+    expect(await change(n, { status: 'paused' })).toMatchObject({ status: 200 })
+    // The same design once more is no other version.
+    const answer = await change(n, { status: 'active', design: given })
+    expect(answer).toMatchObject({ status: 200, body: { status: 'active', active_version: 1 } })
+  }
+  // A version that was never active is refused as before.
+  await change(0, { status: 'paused', design: withFilter(11) })
+  const refused = await change(0, { status: 'active' })
+  expect(refused).toMatchObject({ status: 400, body: { problems: [{ code: 'too_large' }] } })
 })
 
 test('the condition of a segment that is kept is not made larger than that', async () => {

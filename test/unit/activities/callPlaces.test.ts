@@ -114,9 +114,25 @@ test('those of one workspace come again 40 a second at most, whatever their host
   const places = createCallPlaces()
   const pauses = Array.from({ length: 10_000 }, () => places.retryAfter_ms('ws_1' as WorkspaceId))
   expect(pauses[0]).toBe(1_000)
-  // 25 ms apart for two minutes, and then 50.
-  expect(pauses.at(-1)).toBeGreaterThanOrEqual(120_000 + (9_999 - 120_000 / 25) * 50)
+  expect(pauses.at(-1)).toBeGreaterThanOrEqual(1_000 + 9_999 * 25)
   expect(places.retryAfter_ms('ws_2' as WorkspaceId)).toBe(1_000)
+})
+
+test('of very many none waits for longer than ten minutes, and they come spread over these', () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  for (const [count, secondMax] of [
+    [20_000, 40],
+    [100_000, 5 * 40],
+  ] as const) {
+    const places = createCallPlaces()
+    const perSecond = new Map<number, number>()
+    for (let n = 0; n < count; n++) {
+      const second = Math.floor(places.retryAfter_ms('ws_1' as WorkspaceId) / 1_000)
+      perSecond.set(second, (perSecond.get(second) ?? 0) + 1)
+    }
+    expect(Math.max(...perSecond.keys())).toBeLessThanOrEqual(600)
+    expect(Math.max(...perSecond.values())).toBeLessThanOrEqual(secondMax)
+  }
 })
 
 test('where calls are slow they come again at the pace at which places become free', async () => {
