@@ -23,11 +23,14 @@ export async function settle(
   settlements: Settlement[],
   leaseToken: string | null,
 ): Promise<ReadonlySet<number>> {
-  const { deliveries, held } = await transact.one(deps, async ({ db, wake }): Promise<SettledGroup> => {
-    const group = await settleDeliveries(db, settlements, leaseToken, deps.now())
-    if (group.hasMailEvents) wake('dripline_mail_events')
-    return group
-  })
+  const { deliveries, held } = await transact.one(
+    deps,
+    async ({ db, wake }): Promise<SettledGroup> => {
+      const group = await settleDeliveries(db, settlements, leaseToken, deps.now())
+      if (group.hasMailEvents) wake('dripline_mail_events')
+      return group
+    },
+  )
   count(deps, settlements, deliveries)
   await stopWaitingMail(deps, deliveries)
   return new Set(held)

@@ -35,12 +35,16 @@ function createGroups(deps: Deps): (one: SettledTry) => Promise<unknown> {
   return createBatcher<SettledTry, unknown>(
     async (tries) => {
       // Whoever holds the row of an endpoint holds up all of its tries, and no other.
-      const endpoints = Map.groupBy(tries, ({ webhook_id }) => webhook_id)
-      const faults = await writeGroupOrEach([...endpoints.values()], (some) =>
-        write(deps, some.flat()),
-      )
-      const ids = [...endpoints.keys()]
-      return tries.map(({ webhook_id }) => faults[ids.indexOf(webhook_id)])
+      const ids = [...new Set(tries.map(({ webhook_id }) => webhook_id))]
+      const faults = await writeGroupOrEach(ids, (some) => {
+        const own = new Set(some)
+        return write(
+          deps,
+          tries.filter(({ webhook_id }) => own.has(webhook_id)),
+        )
+      })
+      const faultOf = new Map(ids.map((id, i) => [id, faults[i]]))
+      return tries.map(({ webhook_id }) => faultOf.get(webhook_id))
     },
     SETTLED_MAX,
     { gather_ms: GATHER_MS },

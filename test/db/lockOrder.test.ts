@@ -82,22 +82,19 @@ async function waiting(): Promise<number> {
 
 // While somebody holds the delivery in the middle, the first statement has the first delivery and waits for the middle
 // one; the mark comes with the last and the first, in this order.
-test.each(Object.keys(statements))(
-  '%s and a mark that comes in another order',
-  async (name) => {
-    const [first = 0, middle = 0, last = 0] = ids
-    const running: Promise<unknown>[] = []
-    await db.transaction().execute(async (holder) => {
-      await sql`select from deliveries where id = ${middle} for update`.execute(holder)
-      running.push(statements[name]?.([first, middle, last]) ?? Promise.reject(new Error(name)))
-      await eventually(async () => expect(await waiting()).toBe(1))
-      running.push(mark([last, first]))
-      await eventually(async () => expect(await waiting()).toBe(2))
-    })
-    const ended = await Promise.allSettled(running)
-    expect(ended.filter(({ status }) => status === 'rejected')).toEqual([])
-  },
-)
+test.each(Object.keys(statements))('%s and a mark that comes in another order', async (name) => {
+  const [first = 0, middle = 0, last = 0] = ids
+  const running: Promise<unknown>[] = []
+  await db.transaction().execute(async (holder) => {
+    await sql`select from deliveries where id = ${middle} for update`.execute(holder)
+    running.push(statements[name]?.([first, middle, last]) ?? Promise.reject(new Error(name)))
+    await eventually(async () => expect(await waiting()).toBe(1))
+    running.push(mark([last, first]))
+    await eventually(async () => expect(await waiting()).toBe(2))
+  })
+  const ended = await Promise.allSettled(running)
+  expect(ended.filter(({ status }) => status === 'rejected')).toEqual([])
+})
 
 test('extended leases and settlements wait for no delivery', async () => {
   const [first = 0, middle = 0, last = 0] = ids

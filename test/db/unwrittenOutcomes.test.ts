@@ -6,7 +6,6 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { createOutcomes } from '../../delivery/lane/outcomes.ts'
 import { createSureWriter } from '../../delivery/lane/settleSurely.ts'
-import { writeGroupOrEach } from '../../delivery/writeGroupOrEach.ts'
 import { createLog } from '../../runtime/log.ts'
 import { acceptMail } from '../setup/acceptedMail.ts'
 import { claimInTrx } from '../setup/claims.ts'
@@ -206,26 +205,26 @@ test('a worker that stops tries until its time is over', async () => {
   expect(await rowOf('held@one.test')).toMatchObject({ state: 'delivered', attempt: 1, resent: 0 })
 })
 
-test.each([
-  '23514',
-  'P0001',
-])('what Postgres refuses by %s is given up after some tries, and keeps nothing else waiting', async (code) => {
-  await sql`create or replace function refuse() returns trigger language plpgsql as $$
+test.each(['23514', 'P0001'])(
+  'what Postgres refuses by %s is given up after some tries, and keeps nothing else waiting',
+  async (code) => {
+    await sql`create or replace function refuse() returns trigger language plpgsql as $$
     begin raise exception using errcode = ${sql.lit(code)}; end $$`.execute(db)
-  await sql`create or replace trigger refuse before insert on delivery_attempts for each row
+    await sql`create or replace trigger refuse before insert on delivery_attempts for each row
     when (new.response like '%unstorable%') execute function refuse()`.execute(db)
-  const { worker, answer, id } = await startHeld('250 2.0.0 unstorable', { leaseMs: 2_000 })
-  const tries = countTries(id)
-  answer()
-  await tries.reach(2)
-  await send('next@one.test')
-  worker.wake()
-  await eventually(async () => expect((await rowOf('next@one.test')).state).toBe('delivered'))
-  // As after the death of a worker: it is sent once more.
-  await eventually(async () => expect((await rowOf('held@one.test')).resent).toBe(1))
-  worker.wake()
-  await eventually(async () => expect((await rowOf('held@one.test')).state).toBe('delivered'))
-})
+    const { worker, answer, id } = await startHeld('250 2.0.0 unstorable', { leaseMs: 2_000 })
+    const tries = countTries(id)
+    answer()
+    await tries.reach(2)
+    await send('next@one.test')
+    worker.wake()
+    await eventually(async () => expect((await rowOf('next@one.test')).state).toBe('delivered'))
+    // As after the death of a worker: it is sent once more.
+    await eventually(async () => expect((await rowOf('held@one.test')).resent).toBe(1))
+    worker.wake()
+    await eventually(async () => expect((await rowOf('held@one.test')).state).toBe('delivered'))
+  },
+)
 
 const fault = (code: string) => Object.assign(new Error('refused'), { code })
 
@@ -240,39 +239,3 @@ test('only refusals of an outcome itself count against it', async () => {
   await write({ id: 1 })
   expect(codes).toEqual([])
 })
-
-test.each(['53100', '58030', '25006', '42501', 'ECONNREFUSED'])(
-  'a group that fails by %s is not written one by one: Postgres takes nothing now',
-  async (code) => {
-    const written: number[][] = []
-    const faults = await writeGroupOrEach([1, 2, 3], async (some) => {
-      written.push(some)
-      throw fault(code)
-    })
-    expect(faults).toHaveLength(3)
-    expect(written).toEqual([[1, 2, 3]])
-  },
-)
-
-test.each(['55P03', '57014', '40P01', '53200'])(
-  'a group that fails by %s, and of which three do alone, is written one by one no further',
-  async (code) => {
-    const written: number[][] = []
-    const faults = await writeGroupOrEach([1, 2, 3, 4, 5, 6], async (some) => {
-      written.push(some)
-      if (some.some((one) => one > 1)) throw fault(code)
-    })
-    expect(faults.map((one) => one !== undefined)).toEqual([false, true, true, true, true, true])
-    expect(written).toEqual([[1, 2, 3, 4, 5, 6], [1], [2], [3], [4]])
-  },
-)
-
-test.each(['23505', '22P05', '54000', 'XX000', 'P0001', '55P03', '57014', '40P01', '53200'])(
-  'a group that fails by %s, which one of it may have caused, is written one by one',
-  async (code) => {
-    const faults = await writeGroupOrEach([1, 2, 3], async (some) => {
-      if (some.includes(2)) throw fault(code)
-    })
-    expect(faults.map((one) => one !== undefined)).toEqual([false, true, false])
-  },
-)
