@@ -54,10 +54,17 @@ const PASSING = /^(08|25|40|53|55|57|58)...$/
 
 /**
  * True if Postgres takes nothing of this kind now, and may take the very same later: it is away or is refused as it is configured, its disk
- * is full, it is read-only, somebody holds a table, an operator has cancelled the statement.
+ * is full, it is read-only, somebody holds a row or a table, an operator has cancelled the statement.
  */
 export const isPassing = (err: unknown): boolean =>
   isUnusable(err) || (err instanceof Error && 'code' in err && PASSING.test(String(err.code)))
+
+/**
+ * Of what is passing, true where it may be of one of a group, which somebody holds or which met others, or of the size of the group: a smaller
+ * one may be taken. lock_not_available, what ends a transaction for others, query_canceled, out_of_memory.
+ */
+export const isWorthSplitting = (err: unknown): boolean =>
+  err instanceof Error && 'code' in err && /^(55P03|40...|57014|53200)$/.test(String(err.code))
 
 /** True when a unique key refused a row; `constraint` narrows it to one. */
 export function isUniqueViolation(err: unknown, constraint?: string): boolean {

@@ -16,7 +16,8 @@ import { isTestAddress, type TestName, testNameOf, testNames } from '../rules/ma
 import { createTrace, toAttempt } from './attemptRow.ts'
 import type { DeliveryDeps } from './deps.ts'
 import type { LaneLeases } from './lane/leases.ts'
-import { createSureWriter, type Outcomes } from './lane/settleSurely.ts'
+import type { Outcomes } from './lane/outcomes.ts'
+import { createSureWriter } from './lane/settleSurely.ts'
 import { toSettlement } from './nextState.ts'
 
 /** How much of a body is looked through for its first link. */
@@ -160,12 +161,12 @@ async function firstLink(
   return plan.urls[0] ?? inText ?? `https://${testDomainOf(delivery)}/`
 }
 
-/** Marks and settles deliveries that were taken, with what follows, in one commit. It locks them by id, at once. */
+/** Marks and settles deliveries that were taken, with what follows, in one commit. It locks them by id, at once, and passes over none. */
 async function writeAnswers(
   deps: DeliveryDeps,
   { token, owner }: LaneLeases,
   group: Answer[],
-): Promise<void> {
+): Promise<ReadonlySet<number>> {
   await transact(deps, async ({ db: trx, wake, now }) => {
     const at = now()
     const ids = group.map(({ id }) => id)
@@ -191,4 +192,5 @@ async function writeAnswers(
     }
     if (hasMailEvents || isTold) wake('dripline_mail_events')
   })
+  return new Set()
 }

@@ -7,7 +7,10 @@ import type { ClaimedDelivery } from './claim.ts'
 import { isLeaseOver, isUnderWay, isUnmarked, leaseEnd, lockedById } from './guards.ts'
 import type { ShardRange } from './lines.ts'
 
-/** Extends the leases of deliveries under way: they last so long from now on. @returns the ids of those that still have this lease */
+/**
+ * Extends the leases of deliveries under way: they last so long from now on. It passes over those that somebody holds, so that the others do
+ * not lose their leases meanwhile. @returns the ids of those whose leases were extended
+ */
 export async function extendLeases(
   trx: Trx,
   ids: number[],
@@ -16,7 +19,7 @@ export async function extendLeases(
 ): Promise<Set<number>> {
   const which = sql`lease_token = ${leaseToken}::uuid and ${isUnderWay}`
   const { rows } = await sql<{ id: number }>`
-    with held as (${lockedById(sql`= any(${ids}::bigint[])`, which)}),
+    with held as (${lockedById(sql`= any(${ids}::bigint[])`, which)} skip locked),
     extended as (
       update deliveries d set lease_until = ${leaseEnd(leaseMs)} from held where d.id = held.id returning d.id
     )

@@ -5,7 +5,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import { type AttemptEnd, type UnderWayState, waitingStates } from '../../rules/states.ts'
 import type { Trx } from '../connect.ts'
-import { prepare, type Slots } from '../prepared.ts'
+import { type Param, prepare, type Slots } from '../prepared.ts'
 import type { JsonObject, Row } from '../schema.ts'
 import { insertSuppressions, softBounceSteps } from '../suppressions/softBounces.ts'
 import { attemptMoves, isLeaseOver, states } from './guards.ts'
@@ -53,15 +53,17 @@ export interface SettledGroup {
   deliveries: SettledDelivery[]
   /** True if mail events were written: the caller wakes `dripline_mail_events`. */
   hasMailEvents: boolean
+  /** The ids of those that were passed over, since somebody held them. */
+  held: number[]
 }
 
 /**
  * Settles deliveries under way that have this lease (or, without a token, whose lease has expired), and writes
  * their attempts, events, mail events and suppressions: one statement and one commit for the group. It locks no
- * contact, and deliveries in the order of their ids (commands/transact.ts).
+ * contact, and deliveries in the order of their ids (commands/transact.ts). It passes over those that somebody holds.
  *
  * A group that suppresses nobody, as nearly all do, leaves out the parts that would: to begin them costs as much as to settle some ten mails.
- * @returns the deliveries that were settled now, and whether mail events were written
+ * @returns the deliveries that were settled now, whether mail events were written, and what is left to be settled
  */
 export async function settleDeliveries(
   trx: Trx,
@@ -75,8 +77,31 @@ export async function settleDeliveries(
   const { rows } = await (leaseToken === null
     ? ofExpired(trx, { input, now })
     : ofLease(trx, { input, now, leaseToken }))
-  return { deliveries: rows, hasMailEvents: rows[0]?.has_mail_events ?? false }
+  const held = rows.length < settlements.length ? await listHeld(trx, settlements, leaseToken) : []
+  return { deliveries: rows, hasMailEvents: rows[0]?.has_mail_events ?? false, held }
 }
+
+/** Of settlements that were to be written just now those that can be still, so somebody held their deliveries. @returns their ids */
+async function listHeld(
+  trx: Trx,
+  settlements: Settlement[],
+  leaseToken: string | null,
+): Promise<number[]> {
+  const ids = settlements.map(({ id }) => id)
+  const to = settlements.map(({ state }) => state)
+  const leaves = settlements.map(({ leaves }) => leaves ?? null)
+  const { rows } = await sql<{ id: number }>`
+    select d.id from unnest(${ids}::bigint[], ${to}::text[], ${leaves}::text[]) as g (id, state, leaves)
+    join deliveries d on d.id = g.id
+    where ${leaseToken === null ? isLeaseOver : isHeldBy(leaseToken)} and ${mayMove}
+  `.execute(trx)
+  return rows.map(({ id }) => id)
+}
+
+const isHeldBy = (leaseToken: Param<string>) => sql`d.lease_token = ${leaseToken}::uuid`
+
+/** Whether a delivery `d` may go where the settlement `g` moves it. */
+const mayMove = sql`(d.state, g.state) in (${attemptMoves}) and d.state = coalesce(g.leaves, d.state)`
 
 /**
  * Undefined and not null: it is left out of the JSON, and Postgres reads a name that is missing as null. To write and read them took longer. An
@@ -115,7 +140,7 @@ function prepareBoth(end: (slot: Slot) => RawBuilder<unknown>) {
     sql<SettledRow>`with ${settleSteps(slot, held)}, ${end(slot)}`
   return {
     ofLease: prepare<AskedOfLease, SettledRow>((slot) =>
-      statement(slot as Slot, sql`d.lease_token = ${slot((asked) => asked.leaseToken)}::uuid`),
+      statement(slot as Slot, isHeldBy(slot((asked) => asked.leaseToken))),
     ),
     ofExpired: prepare<Asked, SettledRow>((slot) => statement(slot, isLeaseOver)),
   }
@@ -140,7 +165,7 @@ function settleSteps(slot: Slot, held: RawBuilder<unknown>): RawBuilder<unknown>
         ended_at timestamptz, outcome text, phase text, code smallint, said text, host text, address text,
         tls text, conversation text)
       join deliveries d on d.id = g.id
-      where ${held} order by d.id for update of d
+      where ${held} order by d.id for update of d skip locked
     ),
     settled as (
       update deliveries d
@@ -152,8 +177,7 @@ function settleSteps(slot: Slot, held: RawBuilder<unknown>): RawBuilder<unknown>
           settled_at = case when g.state in (${states(waitingStates)}) then null
             else ${now}::timestamptz end
       from given g
-      where d.id = g.id and (d.state, g.state) in (${attemptMoves})
-        and d.state = coalesce(g.leaves, d.state)
+      where d.id = g.id and ${mayMove}
       returning d.email_id, d.workspace_id, d.recipient, d.to_team, g.*
     ),
     attempts as (

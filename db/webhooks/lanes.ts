@@ -101,19 +101,24 @@ export type HeldWebhook = Pick<TakenWebhook, 'id' | 'epoch'>
 const held = (webhooks: readonly HeldWebhook[]) =>
   sql`jsonb_to_recordset(${JSON.stringify(webhooks)}::jsonb) as h (id text, epoch bigint)`
 
-/** Renews leases of endpoints that are enabled still. @returns the ids of those that the worker still has */
-export async function renewWebhooks(trx: Trx, webhooks: readonly HeldWebhook[]): Promise<string[]> {
+/**
+ * Renews leases of endpoints that are enabled still. It passes over those that somebody holds, so that the others do not lose their leases.
+ * @returns those that the worker still has, and whether the lease of each was renewed
+ */
+export async function renewWebhooks(
+  trx: Trx,
+  webhooks: readonly HeldWebhook[],
+): Promise<{ id: string; is_renewed: boolean }[]> {
   if (webhooks.length === 0) return []
-  const { rows } = await sql<{ id: string }>`
-    with kept as (
-      select w.id from webhooks w join ${held(webhooks)} on h.id = w.id and h.epoch = w.epoch
-      where w.status = 'enabled'
-      order by w.id for no key update of w
+  const own = sql`from webhooks w join ${held(webhooks)} on h.id = w.id and h.epoch = w.epoch where w.status = 'enabled'`
+  const { rows } = await sql<{ id: string; is_renewed: boolean }>`
+    with free as (select w.id ${own} order by w.id for no key update of w skip locked),
+    renewed as (
+      update webhooks w set leased_until = ${leaseEnd} from free where w.id = free.id returning w.id
     )
-    update webhooks w set leased_until = ${leaseEnd} from kept where w.id = kept.id
-    returning w.id
+    select w.id, exists (select from renewed r where r.id = w.id) as is_renewed ${own}
   `.execute(trx)
-  return rows.map(({ id }) => id)
+  return rows
 }
 
 /** Gives endpoints back, so that another worker need not wait for the end of the lease. */

@@ -12,10 +12,9 @@ import {
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import type { Settlement } from '../../db/deliveries/settle.ts'
 import { listEmailCategories } from '../../db/emails/contents.ts'
-import { isPassing } from '../../db/failures.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { toSettlement } from '../nextState.ts'
-import { writeGroupOrEach } from '../writeGroupOrEach.ts'
+import { takesNothing, writeGroupOrEach } from '../writeGroupOrEach.ts'
 import { settle } from './settle.ts'
 
 const BATCH_MAX = 500
@@ -66,13 +65,13 @@ async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Promise<b
   return count > 0
 }
 
-/** Settles some of them. One that Postgres refuses keeps no other from it. */
+/** Settles some of them. One that Postgres refuses, or that somebody holds, keeps no other from it: the next look finds it again. */
 async function takeOver(deps: DeliveryDeps, expired: readonly ExpiredLease[]): Promise<void> {
   const settlements = await toSettlements(deps, expired, deps.now())
   deps.log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
   const faults = await writeGroupOrEach(settlements, (some) => settle(deps, some, null))
+  if (takesNothing(faults)) throw faults.find((err) => err !== undefined)
   for (const [i, err] of faults.entries()) {
-    if (isPassing(err)) throw err
     const delivery_id = settlements[i]?.id
     if (err)
       deps.log.error({ err, delivery_id }, 'a delivery could not be taken over; it is tried again')

@@ -1,5 +1,6 @@
 // Runs one lane: takes it, claims due deliveries of its shards, sends them and settles them, until it is stopped or a
 // newer owner has taken it. It knows no Temporal.
+import { setTimeout as delay } from 'node:timers/promises'
 import { transact } from '../../commands/transact.ts'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
@@ -15,16 +16,18 @@ import { createClaims } from './claims.ts'
 import { createRecovery, settleMarked } from './expiredLeases.ts'
 import { createInFlight, SENT_MAX } from './inFlight.ts'
 import { createLeases } from './leases.ts'
+import { createOutcomes } from './outcomes.ts'
 import { type Lane, type Ownership, own } from './ownership.ts'
 import { createReady, READY_MS } from './ready.ts'
 import { createRooms } from './rooms.ts'
-import type { Outcomes } from './settleSurely.ts'
 import { laneShards } from './shards.ts'
 
 /** Deliveries for each connection that take a place: while one is sent, the next ones are composed. */
 const CLAIMS_PER_CONNECTION = 10
 /** Slow direct deliveries that do not count towards the capacity; with a relay all deliveries count. */
 const SLOW_MAX = 1_000
+/** How long the last try to write known outcomes may take, once the time of a stop is over. */
+const LAST_WRITE_MS = 5_000
 
 export interface LaneRun {
   /** Resolves when it claims no more, with the reason. */
@@ -89,7 +92,7 @@ function createRunning(
   const admit = createAdmission(deps, shared, leaseToken)
   const pulse = createPulse()
   const late = timeAfter(deps.stopping, config.drainMs)
-  const outcomes: Outcomes = { late: late.signal, unwritten: new Set() }
+  const outcomes = createOutcomes(late.signal)
   /** Whether the lane waits for deliveries to end. Otherwise a claim after each of them would find nothing. */
   let isFull = false
   const onEnded = (hasRoom: boolean) => {
@@ -141,7 +144,7 @@ function createRunning(
   /** Claims up to `limit` deliveries and starts those that may be sent now. @returns whether more are due */
   const claim = async (limit: number): Promise<boolean> => {
     // What is sent while no outcome can be written would wait as those that are there do.
-    if (outcomes.unwritten.size > 0 || !rooms.mayClaim()) return false
+    if (outcomes.areStuck() || !rooms.mayClaim()) return false
     const began = performance.now()
     const until = leases.next()
     passPoint('claim', null)
@@ -185,7 +188,7 @@ function createRunning(
 
   /**
    * Waits for deliveries under way, and no longer than `drainMs` once the process stops. A message that is still being
-   * written then gets no final dot, so it is not delivered.
+   * written then gets no final dot, so it is not delivered. What has an outcome is written before the rest is said to have none.
    */
   const drain = async () => {
     await Promise.race([inFlight.settled(), late.passed])
@@ -193,6 +196,7 @@ function createRunning(
     const left = attempts.left()
     if (left.length === 0) return
     await quietly('giving leases back', () => release(left))
+    await Promise.race([outcomes.ended(), delay(LAST_WRITE_MS, undefined, { ref: false })])
     await quietly('settling what is marked', () => settleMarked(deps, left, leaseToken))
   }
 

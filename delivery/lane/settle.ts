@@ -4,6 +4,7 @@ import { settleSuppressed } from '../../commands/suppressions/settleWaiting.ts'
 import { transact } from '../../commands/transact.ts'
 import {
   type SettledDelivery,
+  type SettledGroup,
   type Settlement,
   settleDeliveries,
 } from '../../db/deliveries/settle.ts'
@@ -15,19 +16,24 @@ type SettleDeps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'metrics' | 'log'>
 /**
  * Writes the settlements of deliveries whose lease has this token (null: whose lease has expired). It locks no
  * contact. What waits for an address that they suppressed is settled afterwards.
+ * @returns the ids of those that were passed over, since somebody holds their deliveries
  */
 export async function settle(
   deps: SettleDeps,
   settlements: Settlement[],
   leaseToken: string | null,
-): Promise<void> {
-  const settled = await transact.one(deps, async ({ db, wake }) => {
-    const group = await settleDeliveries(db, settlements, leaseToken, deps.now())
-    if (group.hasMailEvents) wake('dripline_mail_events')
-    return group.deliveries
-  })
-  count(deps, settlements, settled)
-  await stopWaitingMail(deps, settled)
+): Promise<ReadonlySet<number>> {
+  const { deliveries, held } = await transact.one(
+    deps,
+    async ({ db, wake }): Promise<SettledGroup> => {
+      const group = await settleDeliveries(db, settlements, leaseToken, deps.now())
+      if (group.hasMailEvents) wake('dripline_mail_events')
+      return group
+    },
+  )
+  count(deps, settlements, deliveries)
+  await stopWaitingMail(deps, deliveries)
+  return new Set(held)
 }
 
 /** Settles what waits for addresses that were suppressed. The settlements are committed, so it does not throw. */

@@ -1,27 +1,29 @@
 // Writes the outcomes of attempts, in groups, and tries again for as long as Postgres does not take them.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Settlement } from '../../db/deliveries/settle.ts'
-import { dataFaultOf, isPassing } from '../../db/failures.ts'
+import { isPassing } from '../../db/failures.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
 import { writeGroupOrEach } from '../writeGroupOrEach.ts'
+import type { Outcomes } from './outcomes.ts'
 import { settle } from './settle.ts'
 
 const GROUP_MAX = 500
-/** How often one that Postgres refuses for its data is written: it is refused again, unless that came of a race. */
-const REFUSED_TRIES = 5
+/** How often Postgres may refuse one for what it is, by itself: then it will again, unless that came of a race. */
+const REFUSED_MAX = 5
 /** How long settlements are gathered under load; a single one is written at once. */
 const SETTLE_GATHER_MS = 25
 const SETTLE_PAUSE_MS = 500
 const SETTLE_PAUSE_MS_MAX = 2_000
+/** The first pause for one that is held: nearly always by what extends its lease, which takes some milliseconds. */
+const HELD_PAUSE_MS = 50
 
-/** The outcomes that a lane has to write. */
-export interface Outcomes {
-  /** Aborted when the process waits for them no longer. */
-  late: AbortSignal
-  /** The deliveries of those that Postgres did not take, and may take later. */
-  unwritten: Set<number>
+/** What keeps an outcome from being written whose delivery somebody holds. */
+class Held extends Error {
+  constructor() {
+    super('somebody holds the delivery')
+  }
 }
 
 /** Makes the function that writes the settlement of a delivery that has this lease. */
@@ -30,44 +32,57 @@ export const createSettler = (deps: DeliveryDeps, leaseToken: string, outcomes: 
 
 /**
  * Makes the function that writes an outcome. Only this process knows it, and what is not written is sent twice or reads as delivered when its
- * lease has ended. So it tries until the process ends, whatever Postgres says but that the data cannot be stored.
- * @param write writes a group in one commit, and may be repeated
+ * lease has ended. So it tries until the process ends, whatever Postgres says but that it refuses this one. It throws what Postgres says,
+ * where it will not take it or this process has waited long enough.
+ * @param write writes a group in one commit, and may be repeated. It passes over those that somebody holds, and gives their ids
  */
 export function createSureWriter<T extends { id: number }>(
   { log }: Pick<DeliveryDeps, 'log'>,
-  { late, unwritten }: Outcomes,
-  write: (group: T[]) => Promise<void>,
+  outcomes: Outcomes,
+  write: (group: T[]) => Promise<ReadonlySet<number>>,
 ) {
-  // No SMTP session waits for a settlement, so gathering them is free; small groups cost Postgres more than large
-  // ones.
-  const writeGrouped = createBatcher(
-    (group: T[]): Promise<unknown[]> => {
+  const { late } = outcomes
+  const writeFirst = createGroups(write)
+  // What was refused shares no group with what was not, which would wait for it.
+  const writeAgain = createGroups(write)
+  const untilWritten = async (outcome: T): Promise<void> => {
+    const { id } = outcome
+    let refused = 0
+    for (let tries = 1; ; tries++) {
+      const fault = await (tries === 1 ? writeFirst : writeAgain)(outcome)
+      if (fault === undefined) return passPoint('settled', id)
+      const isHeld = fault instanceof Held
+      if (!isHeld && !isPassing(fault)) refused += 1
+      if (late.aborted || refused >= REFUSED_MAX) throw fault
+      outcomes.note(id, fault)
+      const isShort = isHeld && tries === 1
+      if (!isShort)
+        log.warn({ err: fault, delivery_id: id }, 'an outcome was not written; trying again')
+      const pause_ms = Math.min(SETTLE_PAUSE_MS * tries, SETTLE_PAUSE_MS_MAX)
+      // A last try is made when the time of a stop is over.
+      await delay(isShort ? HELD_PAUSE_MS : pause_ms, undefined, { signal: late }).catch(() => {})
+    }
+  }
+  return (outcome: T): Promise<void> => outcomes.add(outcome.id, untilWritten(outcome))
+}
+
+/**
+ * Makes the function that writes one with others. No SMTP session waits for a settlement, so gathering them is free; small groups cost
+ * Postgres more than large ones. @returns what has kept it from being written
+ */
+function createGroups<T extends { id: number }>(
+  write: (group: T[]) => Promise<ReadonlySet<number>>,
+): (one: T) => Promise<unknown> {
+  return createBatcher(
+    async (group: T[]): Promise<unknown[]> => {
       for (const { id } of group) passPoint('settle', id)
-      return writeGroupOrEach(group, write)
+      const held = new Set<number>()
+      const faults = await writeGroupOrEach(group, async (some) => {
+        for (const id of await write(some)) held.add(id)
+      })
+      return group.map(({ id }, i) => (held.has(id) ? new Held() : faults[i]))
     },
     GROUP_MAX,
     { gather_ms: SETTLE_GATHER_MS },
   )
-  /** @throws what Postgres says, where it will not take it or this process has waited long enough */
-  const untilWritten = async (outcome: T): Promise<void> => {
-    const { id } = outcome
-    for (let tries = 1; ; tries++) {
-      const fault = await writeGrouped(outcome)
-      if (fault === undefined) return
-      const isOver = late.aborted || (dataFaultOf(fault) !== null && tries >= REFUSED_TRIES)
-      if (isOver) throw fault
-      if (isPassing(fault)) unwritten.add(id)
-      else unwritten.delete(id)
-      log.warn({ err: fault, delivery_id: id }, 'an outcome was not written; trying again')
-      await delay(Math.min(SETTLE_PAUSE_MS * tries, SETTLE_PAUSE_MS_MAX))
-    }
-  }
-  return async (outcome: T): Promise<void> => {
-    try {
-      await untilWritten(outcome)
-      passPoint('settled', outcome.id)
-    } finally {
-      unwritten.delete(outcome.id)
-    }
-  }
 }

@@ -12,8 +12,8 @@ import { createQueue, createReads } from './reads.ts'
 export interface EndpointDeps {
   db: Db
   attempt: (webhook: TakenWebhook, due: DueWebhookDelivery) => Promise<SettledTry>
-  /** Writes how a try ended. */
-  settle: (one: SettledTry) => Promise<void>
+  /** Writes how a try ended. `isAgain`: it was not written before. */
+  settle: (one: SettledTry, isAgain: boolean) => Promise<void>
   /** Whether this worker may begin another try: it has the endpoint and does not stop. */
   mayBegin: (webhook: TakenWebhook) => boolean
   /** Counts the bodies that this worker has read and not begun. */
@@ -119,7 +119,7 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
   const untilWritten = async (one: SettledTry) => {
     for (let again_ms = AGAIN_MS; ; again_ms = Math.min(2 * again_ms, AGAIN_MS_MAX)) {
       try {
-        return await deps.settle(one)
+        return await deps.settle(one, again_ms > AGAIN_MS)
       } catch (err) {
         end()
         // It is due still, and the worker that has the endpoint next tries it again.

@@ -25,19 +25,20 @@ export function createWebhookLeases(deps: Pick<WebhookDeps, 'db' | 'log' | 'wake
     async work() {
       const asked = performance.now()
       const before = [...held.values()]
-      const kept = new Set(
-        await transact.one(deps, ({ db }) =>
-          renewWebhooks(
-            db,
-            before.map(({ id, epoch }) => ({ id, epoch })),
-          ),
+      const rows = await transact.one(deps, ({ db }) =>
+        renewWebhooks(
+          db,
+          before.map(({ id, epoch }) => ({ id, epoch })),
         ),
       )
+      const kept = new Map(rows.map((row) => [row.id, row]))
       for (const one of before) {
         const current = held.get(one.id)
         if (current?.epoch !== one.epoch) continue
-        if (kept.has(one.id)) current.asked = asked
-        else held.delete(one.id)
+        const row = kept.get(one.id)
+        if (row?.is_renewed) current.asked = asked
+        // Of what somebody holds the lease goes on as it was.
+        else if (!row) held.delete(one.id)
       }
     },
     onFailure: (err) => deps.log.warn({ err }, 'leases of webhooks were not renewed; tried again'),

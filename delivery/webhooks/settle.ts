@@ -6,6 +6,7 @@ import { type DisabledWebhook, type SettledTry, settleWebhooks } from '../../db/
 import { tellWebhooks } from '../../db/webhooks/writes.ts'
 import { wholeWorkspace } from '../../rules/reach.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
+import { writeGroupOrEach } from '../writeGroupOrEach.ts'
 import type { WebhookDeps } from './deps.ts'
 
 const SETTLED_MAX = 500
@@ -14,26 +15,55 @@ const GATHER_MS = 20
 
 type Deps = Pick<WebhookDeps, 'db' | 'now' | 'wake' | 'log' | 'metrics'>
 
-/** @returns a function that resolves when the try is committed, and rejects when it was not */
-export function createWebhookSettler(deps: Deps): (one: SettledTry) => Promise<void> {
-  return createBatcher<SettledTry, void>(
+/**
+ * @returns a function that resolves when the try is committed, and rejects when it was not. `isAgain`: it was not before, and so shares no
+ * commit with those of which that is not known, which would wait for it
+ */
+export function createWebhookSettler(
+  deps: Deps,
+): (one: SettledTry, isAgain: boolean) => Promise<void> {
+  const first = createGroups(deps)
+  const again = createGroups(deps)
+  return async (one, isAgain) => {
+    const fault = await (isAgain ? again : first)(one)
+    if (fault !== undefined) throw fault
+  }
+}
+
+/** Makes the function that writes a try with others. @returns what has kept it from being written */
+function createGroups(deps: Deps): (one: SettledTry) => Promise<unknown> {
+  return createBatcher<SettledTry, unknown>(
     async (tries) => {
-      // Nothing is disabled by what succeeds, so there is nobody to tell in the same commit.
-      if (tries.every(({ state }) => state === 'succeeded')) {
-        await transact.one(deps, ({ db }) => settleWebhooks(db, tries))
-        return tries.map(() => undefined)
-      }
-      const disabled = await transact(deps, async (inTrx) => {
-        const over = await settleWebhooks(inTrx.db, tries)
-        await tellOfDisabled(inTrx, over)
-        return over
+      // Whoever holds the row of an endpoint holds up all of its tries, and no other.
+      const ids = [...new Set(tries.map(({ webhook_id }) => webhook_id))]
+      const faults = await writeGroupOrEach(ids, (some) => {
+        const own = new Set(some)
+        return write(
+          deps,
+          tries.filter(({ webhook_id }) => own.has(webhook_id)),
+        )
       })
-      noteDisabled(deps, disabled)
-      return tries.map(() => undefined)
+      const faultOf = new Map(ids.map((id, i) => [id, faults[i]]))
+      return tries.map(({ webhook_id }) => faultOf.get(webhook_id))
     },
     SETTLED_MAX,
     { gather_ms: GATHER_MS },
   )
+}
+
+/** Writes tries in one commit. */
+async function write(deps: Deps, tries: readonly SettledTry[]): Promise<void> {
+  // Nothing is disabled by what succeeds, so there is nobody to tell in the same commit.
+  if (tries.every(({ state }) => state === 'succeeded')) {
+    await transact.one(deps, ({ db }) => settleWebhooks(db, tries))
+    return
+  }
+  const disabled = await transact(deps, async (inTrx) => {
+    const over = await settleWebhooks(inTrx.db, tries)
+    await tellOfDisabled(inTrx, over)
+    return over
+  })
+  noteDisabled(deps, disabled)
 }
 
 /** Writes `webhook.disabled` for others that ask for it. */

@@ -1,4 +1,4 @@
-// Statements on several deliveries lock them in the order of their ids: none ends another with a deadlock.
+// Statements on several deliveries lock them in the order of their ids, or pass over those that are locked: none ends another with a deadlock.
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
@@ -58,10 +58,11 @@ const place = (id: number) => ({
   expires_at: null,
 })
 
+const mark = (which: number[]) => markDataSent(trx, which, TOKEN, now())
+
 /** Each takes ids in the order in which the caller has them. */
 const statements: Record<string, (which: number[]) => Promise<unknown>> = {
-  extend: (which) => extendLeases(trx, which, TOKEN, 60_000),
-  mark: (which) => markDataSent(trx, which, TOKEN, now()),
+  mark,
   release: (which) =>
     releaseDeliveries(
       trx,
@@ -69,7 +70,6 @@ const statements: Record<string, (which: number[]) => Promise<unknown>> = {
       TOKEN,
     ),
   place: (which) => placeDeliveries(trx, which.map(place), TOKEN, 'it waits'),
-  settle,
 }
 
 /** How many statements of this database wait for a lock. */
@@ -81,20 +81,30 @@ async function waiting(): Promise<number> {
 }
 
 // While somebody holds the delivery in the middle, the first statement has the first delivery and waits for the middle
-// one; the settlement comes with the last and the first, in this order.
-test.each(Object.keys(statements))(
-  '%s and a settlement that comes in another order',
-  async (name) => {
-    const [first = 0, middle = 0, last = 0] = ids
-    const running: Promise<unknown>[] = []
-    await db.transaction().execute(async (holder) => {
-      await sql`select from deliveries where id = ${middle} for update`.execute(holder)
-      running.push(statements[name]?.([first, middle, last]) ?? Promise.reject(new Error(name)))
-      await eventually(async () => expect(await waiting()).toBe(1))
-      running.push(settle([last, first]))
-      await eventually(async () => expect(await waiting()).toBe(2))
-    })
-    const ended = await Promise.allSettled(running)
-    expect(ended.filter(({ status }) => status === 'rejected')).toEqual([])
-  },
-)
+// one; the mark comes with the last and the first, in this order.
+test.each(Object.keys(statements))('%s and a mark that comes in another order', async (name) => {
+  const [first = 0, middle = 0, last = 0] = ids
+  const running: Promise<unknown>[] = []
+  await db.transaction().execute(async (holder) => {
+    await sql`select from deliveries where id = ${middle} for update`.execute(holder)
+    running.push(statements[name]?.([first, middle, last]) ?? Promise.reject(new Error(name)))
+    await eventually(async () => expect(await waiting()).toBe(1))
+    running.push(mark([last, first]))
+    await eventually(async () => expect(await waiting()).toBe(2))
+  })
+  const ended = await Promise.allSettled(running)
+  expect(ended.filter(({ status }) => status === 'rejected')).toEqual([])
+})
+
+test('extended leases and settlements wait for no delivery', async () => {
+  const [first = 0, middle = 0, last = 0] = ids
+  await db.transaction().execute(async (holder) => {
+    await sql`select from deliveries where id = ${middle} for update`.execute(holder)
+    const extended = await extendLeases(trx, [last, middle, first], TOKEN, 60_000)
+    expect(extended).toEqual(new Set([first, last]))
+    const settled = await settle([last, middle, first])
+    expect(settled.deliveries.map(({ id }) => id).sort((a, b) => a - b)).toEqual([first, last])
+    expect(settled.held).toEqual([middle])
+  })
+  expect(await settle([middle, first])).toMatchObject({ deliveries: [{ id: middle }], held: [] })
+})

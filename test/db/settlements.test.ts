@@ -52,7 +52,7 @@ async function claimed(to = `${uniqueName('r')}@example.test`) {
 const mark = (id: number) => inOne((trx) => markDataSent(trx, [id], LEASE, at()))
 const settle = (settlement: Settlement, lease: string | null = LEASE) =>
   inOne((trx) => settleDeliveries(trx, [settlement], lease, at()))
-const nothing = { deliveries: [], hasMailEvents: false }
+const nothing = { deliveries: [], hasMailEvents: false, held: [] }
 
 const end = (id: number, over: Partial<Settlement>): Settlement => ({
   id,

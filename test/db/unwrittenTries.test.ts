@@ -1,10 +1,13 @@
 // A try of a webhook that Postgres does not take now: it is written when Postgres does, and the request is not made again meanwhile.
 import { sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { connect } from '../../db/connect.ts'
+import { takeWebhooks } from '../../db/webhooks/lanes.ts'
+import { createWebhookSettler } from '../../delivery/webhooks/settle.ts'
 import { createTestApi } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
-import { createHttpServer } from '../setup/httpServer.ts'
-import { deliveriesOf, startTestSender } from '../setup/webhookSender.ts'
+import { createHttpServer, json } from '../setup/httpServer.ts'
+import { deliveriesOf, startTestSender, webhookDeps } from '../setup/webhookSender.ts'
 
 const api = await createTestApi({ env: { ALLOW_PRIVATE_WEBHOOKS: 'true' } })
 const { db } = api
@@ -38,4 +41,102 @@ test('an answer is kept until it can be written', async () => {
     expect(await deliveriesOf(api, body.id)).toMatchObject([{ state: 'succeeded', attempts: 1 }]),
   )
   expect(server.came('/hook')).toHaveLength(1)
+})
+
+/** As the connections of a worker, but that they wait for locks only briefly. */
+function connectBriefly() {
+  const brief = connect({
+    url: api.url,
+    poolSize: 5,
+    name: 'test-webhooks',
+    settings: { lock_timeout: 200 },
+    onIdleError: () => undefined,
+  })
+  onTestFinished(() => brief.db.destroy())
+  return { db: brief.db }
+}
+
+/** Two endpoints that have something to get. */
+async function makeTwo(name: string) {
+  const make = async (path: string) => {
+    const url = `${server.url}${path}`
+    const events = ['broadcast.started']
+    const { body } = await api.request<{ id: string }>('POST', '/v1/webhooks', { url, events })
+    await api.request('POST', `/v1/webhooks/${body.id}/test`)
+    return { id: body.id, path }
+  }
+  return [await make(`/${name}/held`), await make(`/${name}/free`)] as const
+}
+
+const hold = (id: string, work: () => Promise<void>) =>
+  db.transaction().execute(async (holder) => {
+    await sql`select from webhooks where id = ${id} for update`.execute(holder)
+    await work()
+  })
+
+const isSettled = (id: string) =>
+  eventually(async () =>
+    expect(await deliveriesOf(api, id)).toMatchObject([{ state: 'succeeded', attempts: 1 }]),
+  )
+
+test('an endpoint that somebody holds keeps no try of another from being written', async () => {
+  const [held, free] = await makeTwo('settled')
+  const places = { healthy: { free: 9, full: [] }, others: { free: 9, full: [] } }
+  const taken = await takeWebhooks(db as never, [held.id, free.id], places)
+  const due = await db.selectFrom('webhook_deliveries').select(['id', 'webhook_id']).execute()
+  const settle = createWebhookSettler(webhookDeps(api, connectBriefly()))
+  const settleAll = () =>
+    Promise.allSettled(
+      taken.map(({ id, epoch }) =>
+        settle(
+          {
+            id: due.find(({ webhook_id }) => webhook_id === id)?.id ?? '',
+            webhook_id: id,
+            epoch,
+            before: 0,
+            state: 'succeeded',
+            after_ms: null,
+            response_status: 200,
+            response_ms: 1,
+            is_gone: false,
+          },
+          false,
+        ),
+      ),
+    )
+  await hold(held.id, async () => {
+    const ended = await settleAll()
+    expect(taken.map(({ id }, i) => [id, ended[i]?.status])).toEqual(
+      expect.arrayContaining([
+        [held.id, 'rejected'],
+        [free.id, 'fulfilled'],
+      ]),
+    )
+    await isSettled(free.id)
+  })
+})
+
+test('an endpoint that somebody holds costs no other its lease', async () => {
+  const [held, free] = await makeTwo('renewed')
+  const answers: (() => void)[] = []
+  for (const { path } of [held, free])
+    server.answer(path, (res, came) => void answers.push(() => json(200, {})(res, came)))
+  startTestSender(api, connectBriefly())
+  await eventually(() => expect(answers).toHaveLength(2))
+  const leaseOf = async () => {
+    const row = await db
+      .selectFrom('webhooks')
+      .select('leased_until')
+      .where('id', '=', free.id)
+      .executeTakeFirstOrThrow()
+    return Number(row.leased_until)
+  }
+  await hold(held.id, async () => {
+    const before = await leaseOf()
+    await eventually(async () => expect(await leaseOf()).toBeGreaterThan(before))
+    for (const answer of answers) answer()
+    await isSettled(free.id)
+  })
+  await isSettled(held.id)
+  for (const { path } of [held, free]) expect(server.came(path)).toHaveLength(1)
 })
