@@ -33,13 +33,19 @@ async function startLanes(client: Client, lanes: number): Promise<void> {
   )
 }
 
-/** Signals the count to lanes beyond it, by which they end. @throws also while Temporal runs and cannot list */
-async function endLanesBeyond(client: Client, lanes: number): Promise<void> {
-  const wanted = new Set(numbers(lanes).map(workflowIds.lane))
-  const running = client.workflow.list({
+/**
+ * Signals the count to lanes beyond it, by which they end.
+ * @param count is asked when it is known which lanes run: Temporal may list nothing for long. @throws also while Temporal runs and cannot list
+ */
+async function endLanesBeyond(client: Client, count: () => Promise<number>): Promise<void> {
+  const running: string[] = []
+  const listed = client.workflow.list({
     query: `WorkflowType = '${workflowTypes.deliveryLane}' AND ExecutionStatus = 'Running'`,
   })
-  for await (const { workflowId } of running) {
+  for await (const { workflowId } of listed) running.push(workflowId)
+  const lanes = await count()
+  const wanted = new Set(numbers(lanes).map(workflowIds.lane))
+  for (const workflowId of running) {
     if (wanted.has(workflowId)) continue
     await client.workflow.getHandle(workflowId).signal(signals.laneCount, lanes)
   }
@@ -51,7 +57,7 @@ async function endLanesBeyond(client: Client, lanes: number): Promise<void> {
  */
 export async function ensureLanes(client: Client, lanes: number): Promise<void> {
   await startLanes(client, lanes)
-  await endLanesBeyond(client, lanes)
+  await endLanesBeyond(client, async () => lanes)
 }
 
 /**
@@ -80,28 +86,47 @@ export async function startMissingLanes(
 }
 
 /**
+ * Makes what gives the count to tell: the configured one, until the newest owner has another count than before this worker told its own. From then
+ * on it is the newest owner's: this worker's, or that of one that has started since.
+ */
+function createCount(db: Db, configured: number): () => Promise<number> {
+  let before: { lanes: number | undefined } | null = null
+  let isHeard = false
+  return async () => {
+    const lanes = (await findLaneCount(db, new Date()))?.lanes
+    before ??= { lanes }
+    isHeard ||= lanes !== before.lanes
+    return (isHeard ? lanes : null) ?? configured
+  }
+}
+
+/**
  * Starts the lanes in the configured count, once, however long Temporal does not take it: a worker that has begun to send does not end for it.
  * From then on it starts missing lanes and settles disputed counts every minute. `stop` ends it.
  */
 export function keepLanes(
-  deps: { db: Db; client: Client; log: Log },
+  deps: { db: Db; client: Client; log: Pick<Log, 'warn'> },
   configured: number,
 ): { stop: () => Promise<void> } {
-  const { client, log } = deps
+  const { db, client, log } = deps
   const stopping = new AbortController()
   const { signal } = stopping
-  /** Each step is done once: a count that is told again would come after that of a worker that has started since. */
-  const untilDone = async (step: typeof startLanes) => {
+  const count = createCount(db, configured)
+  /** Each step is done once, and what is told late is the count of then: an older one would undo that of a worker that has started since. */
+  const untilDone = async (step: (lanes: number) => Promise<void>) => {
     while (!signal.aborted) {
       try {
-        return await client.withAbortSignal(signal, () => step(client, configured))
+        const lanes = await count()
+        return await client.withAbortSignal(signal, () => step(lanes))
       } catch (err) {
         if (!signal.aborted) log.warn({ err }, 'lanes were not told their count; trying again')
         await delay(RETRY_MS, null, { signal }).catch(() => undefined)
       }
     }
   }
-  const beginning = untilDone(startLanes).then(() => untilDone(endLanesBeyond))
+  const beginning = untilDone((lanes) => startLanes(client, lanes)).then(() =>
+    untilDone(() => endLanesBeyond(client, count)),
+  )
   const keeping = repeat({
     every_ms: EVERY_MS,
     work: () => startMissingLanes(deps, configured),

@@ -164,10 +164,10 @@ if (roles.includes('executions')) {
   const { retentionDays } = config
   closers.add('retention', startRetention({ ...told, log, registry, retentionDays }).stop)
 }
-// They need only Postgres, like mail events.
+// They need only Postgres, like mail events. They stop beside the listeners and the lanes, which may take all of the time that a stop has.
 if (roles.includes('delivery')) {
   const webhooks = startWebhooks({ db, now, wake, secrets, log, config, registry })
-  closers.add('webhooks', webhooks.stop)
+  closers.addEarly('webhooks', webhooks.stop, stopping.signal)
 }
 if (config.unusedInbound.length > 0) {
   const settings = config.unusedInbound

@@ -6,6 +6,7 @@ import type { Dns } from '../../mail/dns/resolver.ts'
 import { type Feedback, parseFeedback } from '../../mail/reports/parseFeedback.ts'
 import { parseVerp } from '../../mail/tracking/mailboxes.ts'
 import type { MacCheck } from '../../rules/mac.ts'
+import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { SmtpRefusal } from '../refusal.ts'
 import { createReadBound } from './readBound.ts'
@@ -25,6 +26,8 @@ export interface FeedbackDeps {
 /** `unmatched`: the report acts on nothing, since it names no mail that it may speak about. */
 export type FeedbackTaken = Taken | 'unmatched'
 
+/** Of one client, in a minute. */
+const CLIENT_BYTES_MAX = 8 * 1024 * 1024
 /** A small report counts as so much, for the questions to the DNS that it may cause: the address of this mailbox is known to everybody. */
 const BYTES_MIN = 64 * 1024
 
@@ -62,13 +65,17 @@ export function createFeedback(deps: FeedbackDeps) {
     return verdict.kind === 'signed' ? deps.findSoleDelivery({ messageId, workspaceId }) : null
   }
 
-  const allowReading = createReadBound(deps.now, BYTES_MIN)
+  const allowReading = createReadBound({
+    now: deps.now,
+    eachBytesMax: CLIENT_BYTES_MAX,
+    bytesMin: BYTES_MIN,
+  })
 
   return async (
     raw: Buffer,
     remoteAddress: string,
   ): Promise<{ report: InboundReport; deliveryId: number | null }> => {
-    allowReading(raw, remoteAddress)
+    allowReading(raw, [clientNetwork(remoteAddress)])
     const feedback = await parseFeedback(raw)
     const { report } = feedback
     const deliveryId = report.kind === 'nothing' ? null : await deliveryOf(raw, feedback)

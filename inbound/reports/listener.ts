@@ -139,9 +139,9 @@ const createFailed =
   (log: InboundDeps['log']) =>
   (done: (err: Error) => void) =>
   (err: unknown): void => {
-    if (err instanceof SmtpRefusal) return done(err)
-    log.warn({ err }, 'a message could not be taken; its sender keeps it')
-    done(new SmtpRefusal(451, '4.3.0 Local error in processing, try again later'))
+    const isReply = err instanceof SmtpRefusal
+    if (!isReply) log.warn({ err }, 'a message could not be taken; its sender keeps it')
+    done(isReply ? err : new SmtpRefusal(451, '4.3.0 Local error in processing, try again later'))
   }
 
 /** Acts on a message when it is whole. @throws SmtpRefusal; what acting on it throws */

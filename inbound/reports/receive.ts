@@ -28,6 +28,9 @@ interface Mailboxes {
   postmaster: ReturnType<typeof createPostmaster> | null
 }
 
+/** To one return path, in a minute: a mail has one or two reports. */
+const PATH_BYTES_MAX = 1024 * 1024
+
 type Session = Pick<SMTPServerSession, 'envelope' | 'hostNameAppearsAs' | 'remoteAddress'>
 
 /**
@@ -52,15 +55,15 @@ export function createReceiver(deps: ReceiverDeps, { mailboxOf, feedback, postma
     deps.log.info({ taken, ...summaryOf(report) }, 'a report of a feedback loop acts on nothing')
   }
 
-  // Who has got a mail knows its return path, and may send anything to it.
-  const allowReading = createReadBound(deps.now)
+  // Who has got a mail knows its return path, and may send anything to it from any address; a relay returns all mail from one.
+  const allowReading = createReadBound({ now: deps.now, eachBytesMax: PATH_BYTES_MAX })
 
   async function takeReports(
     raw: Buffer,
     ids: number[],
-    { remoteAddress, envelope: { mailFrom } }: Session,
+    { envelope: { mailFrom } }: Session,
   ): Promise<void> {
-    allowReading(raw, remoteAddress)
+    allowReading(raw, ids.map(String))
     const report = await parseReport(raw)
     const fromNobody = mailFrom !== false && toAscii(mailFrom.address) === ''
     if (!fromNobody && !isFeedback(report)) {

@@ -4,6 +4,7 @@ import type { Writable } from 'node:stream'
 import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { gatherWrites } from '../../runtime/gatheredWrites.ts'
 import type { SmtpRefusal } from '../refusal.ts'
+import { answerAfterQuit } from './lastReplies.ts'
 import { replyOf } from './replies.ts'
 
 export const guardRules = {
@@ -132,17 +133,19 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
       })
       return true
     },
-    onConnect(session: Session): SmtpRefusal | null {
+    onConnect(session: Session & { secure: boolean }): SmtpRefusal | null {
       const socket = sockets.get(placeOf(session))
       if (socket) handshakes.get(socket)?.()
       const none = { counted: null, isKeyGood: null, wrongKeys: 0, excess: 0, timer: null }
       const known: Known = { ...none, socket, replies: socket }
+      if (socket && !session.secure) answerAfterQuit(socket)
       sessions.set(session.id, known)
       limitTime(known, stranger_ms)
       return count(known, clientOf(session)) > guardRules.strangersPerClientMax ? tooMany() : null
     },
     /** The session goes on over TLS. */
-    onSecure({ id }: Pick<Session, 'id'>, socket: Writable): void {
+    onSecure({ id }: Pick<Session, 'id'>, socket: Socket): void {
+      answerAfterQuit(socket)
       const known = sessions.get(id)
       if (known) known.replies = socket
     },

@@ -71,6 +71,19 @@ test.each(Object.entries(ways))('replies to a group come together: %s', async (_
   }
 })
 
+test.each(Object.entries(ways))(
+  'who says QUIT behind a message and ends their side hears both replies: %s',
+  async (_, connect) => {
+    const client = await loggedIn(await connect(await listen()))
+    client.socket.write(GROUP)
+    for (const code of ['250', '250', '354']) expect(await client.hear()).toMatch(code)
+    client.socket.end(Buffer.concat([toWire(messageOf()), Buffer.from('quit\r\n')]))
+    idOf(await client.hear())
+    expect(await client.hear()).toMatch(/^221 /)
+    expect(await client.hear()).toBe('')
+  },
+)
+
 test('STARTTLS in the middle of a mail is answered in clear, and the mail begins anew', async () => {
   const server = await listen()
   const plain = await loggedIn(await connectInbound(server.port))

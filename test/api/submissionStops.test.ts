@@ -1,6 +1,7 @@
 // Mail that is submitted while its listener stops, or its client goes: what was refused, or heard by nobody, is not sent.
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { listenerRules } from '../../inbound/submission/listener.ts'
 import { receiving } from '../../inbound/submission/receive.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -51,18 +52,24 @@ const listen = (drain_ms?: number) =>
   startTestSubmission(api, drain_ms === undefined ? {} : { drain_ms }, onTestFinished)
 type Server = Awaited<ReturnType<typeof listen>>
 
-/** Sends a message with its final dot. */
-async function begin({ port }: Server, subject: string, body: string) {
+/** Sends a message with its final dot. @param behind what comes in the same write */
+async function begin({ port }: Server, subject: string, body: string, behind = '') {
   const client = await logIn(port, api.key)
   onTestFinished(() => client.close())
   for (const line of ['MAIL FROM:<a@app.test>', 'RCPT TO:<ada@example.test>', 'DATA']) {
     expect(await client.say(line)).toMatch(/^[23]/)
   }
-  return { client, reply: client.say(toWire(messageOf({ Subject: subject }, body))) }
+  const message = toWire(messageOf({ Subject: subject }, body))
+  return { client, reply: client.say(Buffer.concat([message, Buffer.from(behind)])) }
 }
 
 const untilRefused = ({ port }: Server) =>
   eventually(() => expect(connectInbound(port)).rejects.toThrow('ECONNREFUSED'))
+const untilConnections = ({ registry }: Server, count: number) =>
+  eventually(async () => {
+    const told = await registry.getSingleMetricAsString('dripline_submission_connections')
+    expect(told.split(' ').at(-1)).toBe(String(count))
+  })
 
 test('a client is told what became of its mail, however long that takes when the listener stops', async () => {
   const server = await listen()
@@ -118,11 +125,7 @@ test('mail of a client that has gone while it waited is not written', async () =
   // Its end comes behind all of its message.
   const gone = await begin(server, 'gone', LARGE)
   gone.client.socket.end()
-  await eventually(async () => {
-    expect(
-      await server.registry.getSingleMetricAsString('dripline_submission_connections'),
-    ).toMatch(/ 1$/)
-  })
+  await untilConnections(server, 1)
   const third = await begin(server, 'third', LARGE)
   await openGate()
   for (const { reply } of [first, third]) idOf(await reply)
@@ -140,4 +143,39 @@ test('mail of a client that has gone while it is written is undone', async () =>
   const next = await begin(server, 'next', 'Hello')
   idOf(await next.reply)
   expect(await subjects()).toEqual(['next'])
+})
+
+test('a client that says QUIT behind its message and ends its side waits for the reply', async () => {
+  const server = await listen()
+  const first = await begin(server, 'first', LARGE)
+  await untilAtGate()
+  const { client, reply } = await begin(server, 'quits', LARGE, 'QUIT\r\n')
+  client.socket.end()
+  // Both are behind all of their message, and behind its end.
+  const gone = await begin(server, 'gone', LARGE)
+  gone.client.socket.end()
+  await untilConnections(server, 2)
+  await openGate()
+  for (const told of [first.reply, reply]) idOf(await told)
+  expect(await client.hear()).toMatch(/^221 /)
+  expect(await client.hear()).toBe('')
+  expect(await subjects()).toEqual(['first', 'quits'])
+  first.client.close()
+  await untilConnections(server, 0)
+})
+
+test('a client that ends its side behind a QUIT within its message does not stay', async () => {
+  const { silence_ms } = listenerRules
+  listenerRules.silence_ms = 500
+  onTestFinished(() => void Object.assign(listenerRules, { silence_ms }))
+  const server = await listen()
+  const client = await logIn(server.port, api.key)
+  for (const line of ['MAIL FROM:<a@app.test>', 'RCPT TO:<ada@example.test>', 'DATA']) {
+    await client.say(line)
+  }
+  client.socket.end('Subject: half\r\n\r\nQUIT\r\n')
+  expect(await client.hear()).toMatch(/^421 /)
+  await untilConnections(server, 0)
+  await openGate()
+  expect(await subjects()).toEqual([])
 })

@@ -1,7 +1,6 @@
-// How much of what comes to return paths is read in a minute: who has got a mail knows one of them.
+// How much of what comes to return paths and to the mailbox of feedback loops is read in a minute: who has got a mail knows a return path.
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { MESSAGE_BYTES_MAX } from '../../../inbound/reports/listener.ts'
-import { createReadBound } from '../../../inbound/reports/readBound.ts'
 import { connectInbound, sendInbound, toWire } from './client.ts'
 import { feedbackReport, statusReport } from './reports.ts'
 import { listenForReports, ours } from './server.ts'
@@ -20,48 +19,72 @@ beforeEach(async () => {
   onTestFinished(() => listening.stop())
 })
 
-const large = `${statusReport()}${'A: b\r\n'.repeat(Math.floor((MESSAGE_BYTES_MAX - 2_000) / 6))}`
+/** A message of nearly so many bytes. */
+const ofBytes = (message: string, bytes: number) =>
+  `${message}${'A: b\r\n'.repeat(Math.floor((bytes - 2_000) / 6))}`
+const large = ofBytes(statusReport(), MESSAGE_BYTES_MAX)
+/** As Postfix returns a mail: up to 50 kB of it. */
+const whole = ofBytes(statusReport(), 50_000)
 
-const send = async (message: string, to = ours(41), from = '') =>
+const send = async (message: string, to: string | string[] = ours(41), from = '') =>
   String((await sendInbound(port, { to, message, from })).at(-1)).slice(0, 9)
 
-/** The reply to a small report of another client. */
-async function sendElsewhere(localAddress: string, to: string, message: string): Promise<string> {
-  const client = await connectInbound(port, localAddress)
+/** Sends messages on one connection, each with its recipients. @returns the reply to each */
+async function sendAll(from: string, mails: [to: string, message: string][]): Promise<string[]> {
+  const client = await connectInbound(port, from)
   onTestFinished(() => client.close())
-  for (const line of ['EHLO a.test', 'MAIL FROM:<>', `RCPT TO:<${to}>`, 'DATA']) {
-    await client.say(line)
+  await client.say('EHLO a.test')
+  const replies: string[] = []
+  for (const [to, message] of mails) {
+    for (const line of ['MAIL FROM:<>', `RCPT TO:<${to}>`, 'DATA']) await client.say(line)
+    replies.push((await client.say(toWire(message))).slice(0, 9))
   }
-  return (await client.say(toWire(message))).slice(0, 9)
+  return replies
 }
 
-test('of one client 8 MiB are read in a minute, then put off; others go on', async () => {
-  const replies: string[] = []
-  for (let i = 0; i < 9; i++) replies.push(await send(large))
-  expect(replies).toEqual([...Array(8).fill('250 2.0.0'), '451 4.7.1'])
-  expect(inbound.heard.map(({ id }) => id)).toEqual(Array(8).fill(41))
-  expect(await send(statusReport(), ours(42), 'a@b.example')).toBe('451 4.7.1')
+test('to one return path a mebibyte is read in a minute, then put off; others go on', async () => {
+  expect(await send(large)).toBe('250 2.0.0')
+  expect(await send(large)).toBe('451 4.7.1')
+  expect(await send(statusReport(), ours(41), 'a@b.example')).toBe('451 4.7.1')
+  expect(await send(statusReport(), [ours(40), ours(41)])).toBe('451 4.7.1')
+  expect(inbound.heard.map(({ id }) => id)).toEqual([41])
 
-  expect(await sendElsewhere('127.0.0.2', ours(43), statusReport())).toBe('250 2.0.0')
-  expect(inbound.heard.at(-1)?.id).toBe(43)
+  expect(await send(large, ours(43))).toBe('250 2.0.0')
   // The mailbox of feedback loops has bounds of its own.
   expect(await send(feedbackReport(), FBL)).toBe('250 2.0.0')
   clock.time += 60_000
   expect(await send(large)).toBe('250 2.0.0')
 })
 
-test('a relay may return a thousand small reports in a minute', () => {
-  const allow = createReadBound(() => new Date(clock.time))
-  const report = Buffer.from(statusReport())
-  for (let i = 0; i < 1_000; i++) allow(report, '192.0.2.1')
+test('four clients that fill one return path close no other', async () => {
+  for (const last of [1, 2, 3, 4]) {
+    await sendAll(`127.0.0.${last}`, Array(8).fill([ours(41), large]))
+  }
+  expect(await sendAll('127.0.0.5', [[ours(43), statusReport()]])).toEqual(['250 2.0.0'])
+  expect(inbound.heard.at(-1)?.id).toBe(43)
 })
 
-test('of all clients together 32 MiB are read', () => {
-  const allow = createReadBound(() => new Date(clock.time))
-  const clients = Array.from({ length: 40 }, (_, i) => `192.0.2.${i}`)
-  const mebibyte = Buffer.alloc(1024 * 1024)
-  for (const client of clients.slice(0, 32)) allow(mebibyte, client)
-  for (const client of clients.slice(32)) expect(() => allow(mebibyte, client)).toThrow('4.7.1')
-  clock.time += 60_000
-  allow(mebibyte, '192.0.2.1')
+test('a relay may return 300 whole mails of 50 kB in a minute', async () => {
+  const mails = Array.from({ length: 300 }, (_, id): [string, string] => [ours(id + 1), whole])
+  const replies = await sendAll('127.0.0.1', mails)
+  expect(replies.filter((reply) => reply !== '250 2.0.0')).toEqual([])
+})
+
+test('large reports to many return paths leave half of what is read in a minute to small ones', async () => {
+  const paths = Array.from({ length: 40 }, (_, id): [string, string] => [ours(id + 1), large])
+  const replies = await sendAll('127.0.0.1', paths)
+  expect(replies).toEqual([...Array(16).fill('250 2.0.0'), ...Array(24).fill('451 4.7.1')])
+  const mails = Array.from({ length: 400 }, (_, id): [string, string] => [ours(id + 101), whole])
+  const small = await sendAll('127.0.0.2', mails)
+  // The first that is put off, since 32 MiB were read.
+  const read = small.indexOf('451 4.7.1')
+  expect(read * whole.length).toBeGreaterThan(15 * 1024 * 1024)
+  expect(read * whole.length).toBeLessThan(17 * 1024 * 1024)
+})
+
+test('to the mailbox of feedback loops 8 MiB of one client are read in a minute', async () => {
+  const complaint = ofBytes(feedbackReport(), MESSAGE_BYTES_MAX)
+  const replies = await sendAll('127.0.0.1', Array(9).fill([FBL, complaint]))
+  expect(replies).toEqual([...Array(8).fill('250 2.0.0'), '451 4.7.1'])
+  expect(await sendAll('127.0.0.2', [[FBL, complaint]])).toEqual(['250 2.0.0'])
 })

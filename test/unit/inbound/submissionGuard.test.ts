@@ -17,7 +17,7 @@ test('a stranger is closed in time, though their connection to the other listene
   guard.onSocket(withTls as unknown as Socket, null)
   guard.onSocket(other as unknown as Socket, null)
   other.emit('close')
-  guard.onConnect({ id: 'a', localPort: 465, ...client })
+  guard.onConnect({ id: 'a', secure: true, localPort: 465, ...client })
   await once(withTls, 'destroyed')
   expect(guard.connections()).toBe(1)
 })

@@ -1,0 +1,22 @@
+// Has a client that says QUIT ahead and ends its side of the connection hear the replies that it still waits for.
+import type { Socket } from 'node:net'
+
+const QUIT = /\r?\nQUIT[ \t]*\r?\n$/i
+/** As much as is looked at of the end of what has come. */
+const TAIL_CHARS = 16
+
+/**
+ * A client that ends its side may have gone, or has only written all that it has to say (as `nc` does): TCP tells the same of both. Only who has
+ * said QUIT before is answered; who has not is given up. The socket is ended by the library's reply to QUIT, or after its silence.
+ * @param socket what commands come from: that of TLS where there is one
+ */
+export function answerAfterQuit(socket: Socket): void {
+  let tail = ''
+  socket.on('data', (part: Buffer) => {
+    tail = (tail + part.subarray(-TAIL_CHARS).toString('latin1')).slice(-TAIL_CHARS)
+    socket.allowHalfOpen = QUIT.test(tail)
+  })
+  // The library writes only where this is `open`, and Node says `writeOnly` once the client has ended its side.
+  const state = () => (socket.writable ? 'open' : 'closed')
+  Object.defineProperty(socket, 'readyState', { get: state })
+}
