@@ -1,6 +1,5 @@
 // Runs one lane: takes it, claims due deliveries of its shards, sends them and settles them, until it is stopped or a
 // newer owner has taken it. It knows no Temporal.
-import { setTimeout as delay } from 'node:timers/promises'
 import { transact } from '../../commands/transact.ts'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
@@ -196,7 +195,7 @@ function createRunning(
     const left = attempts.left()
     if (left.length === 0) return
     await quietly('giving leases back', () => release(left))
-    await Promise.race([outcomes.ended(), delay(LAST_WRITE_MS, undefined, { ref: false })])
+    await outcomes.ended(LAST_WRITE_MS)
     await quietly('settling what is marked', () => settleMarked(deps, left, leaseToken))
   }
 

@@ -16,7 +16,7 @@ const REFUSED_MAX = 5
 const SETTLE_GATHER_MS = 25
 const SETTLE_PAUSE_MS = 500
 const SETTLE_PAUSE_MS_MAX = 2_000
-/** The first pause for one that is held: nearly always by what extends its lease, which takes some milliseconds. */
+/** The pause for one that is held, at first and after the time of a stop: nearly always by what extends its lease, which takes some milliseconds. */
 const HELD_PAUSE_MS = 50
 
 /** What keeps an outcome from being written whose delivery somebody holds. */
@@ -33,7 +33,7 @@ export const createSettler = (deps: DeliveryDeps, leaseToken: string, outcomes: 
 /**
  * Makes the function that writes an outcome. Only this process knows it, and what is not written is sent twice or reads as delivered when its
  * lease has ended. So it tries until the process ends, whatever Postgres says but that it refuses this one. It throws what Postgres says,
- * where it will not take it or this process has waited long enough.
+ * where it will not take it or this process has waited long enough, which is longer for a delivery that somebody holds.
  * @param write writes a group in one commit, and may be repeated. It passes over those that somebody holds, and gives their ids
  */
 export function createSureWriter<T extends { id: number }>(
@@ -41,7 +41,7 @@ export function createSureWriter<T extends { id: number }>(
   outcomes: Outcomes,
   write: (group: T[]) => Promise<ReadonlySet<number>>,
 ) {
-  const { late } = outcomes
+  const { late, over } = outcomes
   const writeFirst = createGroups(write)
   // What was refused shares no group with what was not, which would wait for it.
   const writeAgain = createGroups(write)
@@ -53,14 +53,17 @@ export function createSureWriter<T extends { id: number }>(
       if (fault === undefined) return passPoint('settled', id)
       const isHeld = fault instanceof Held
       if (!isHeld && !isPassing(fault)) refused += 1
-      if (late.aborted || refused >= REFUSED_MAX) throw fault
+      if ((isHeld ? over : late).aborted || refused >= REFUSED_MAX) throw fault
       outcomes.note(id, fault)
-      const isShort = isHeld && tries === 1
+      const isShort = isHeld && (tries === 1 || late.aborted)
       if (!isShort)
         log.warn({ err: fault, delivery_id: id }, 'an outcome was not written; trying again')
-      const pause_ms = Math.min(SETTLE_PAUSE_MS * tries, SETTLE_PAUSE_MS_MAX)
-      // A last try is made when the time of a stop is over.
-      await delay(isShort ? HELD_PAUSE_MS : pause_ms, undefined, { signal: late }).catch(() => {})
+      const pause_ms = isShort
+        ? HELD_PAUSE_MS
+        : Math.min(SETTLE_PAUSE_MS * tries, SETTLE_PAUSE_MS_MAX)
+      // A last try is made when the time of a stop is over, and more of them while somebody holds the delivery.
+      const signal = late.aborted ? over : late
+      await delay(pause_ms, undefined, { signal }).catch(() => {})
     }
   }
   return (outcome: T): Promise<void> => outcomes.add(outcome.id, untilWritten(outcome))

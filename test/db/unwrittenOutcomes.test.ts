@@ -187,6 +187,23 @@ test('when the time of a stop is over, an outcome that waits for its next try is
   expect(await rowOf('held@one.test')).toMatchObject({ state: 'delivered', attempt: 1, resent: 0 })
 })
 
+test('when the time of a stop is over, an outcome whose delivery somebody holds is written when that comes free', async () => {
+  const config = { leaseMs: 60_000, drainMs: 300 }
+  const { worker, answer, id } = await startHeld('250 2.0.0 taken', config)
+  const tries = countTries(id)
+  let stopped: Promise<void> | undefined
+  await db.transaction().execute(async (holder) => {
+    await sql`select from deliveries where id = ${id} for update`.execute(holder)
+    answer()
+    await tries.reach(2)
+    stopped = worker.stop()
+    // Within the time of the stop there is no place for so many.
+    await Promise.race([stopped, tries.reach(8)])
+  })
+  await stopped
+  expect(await rowOf('held@one.test')).toMatchObject({ state: 'delivered', attempt: 1, resent: 0 })
+})
+
 test('a worker that stops tries until its time is over', async () => {
   const { worker, answer, id } = await startHeld('250 2.0.0 taken', {
     leaseMs: 60_000,
