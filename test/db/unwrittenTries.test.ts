@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../db/connect.ts'
 import { takeWebhooks } from '../../db/webhooks/lanes.ts'
 import { createWebhookSettler } from '../../delivery/webhooks/settle.ts'
+import { webhookRenewMs } from '../../rules/webhooks/outcome.ts'
 import { createTestApi } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHttpServer, json } from '../setup/httpServer.ts'
@@ -116,27 +117,61 @@ test('an endpoint that somebody holds keeps no try of another from being written
   })
 })
 
-test('an endpoint that somebody holds costs no other its lease', async () => {
-  const [held, free] = await makeTwo('renewed')
+/** Starts a sender that has both endpoints, which answer when they are let. */
+async function startHeld(name: string) {
+  const two = await makeTwo(name)
   const answers: (() => void)[] = []
-  for (const { path } of [held, free])
+  for (const { path } of two)
     server.answer(path, (res, came) => void answers.push(() => json(200, {})(res, came)))
   startTestSender(api, connectBriefly())
   await eventually(() => expect(answers).toHaveLength(2))
-  const leaseOf = async () => {
-    const row = await db
-      .selectFrom('webhooks')
-      .select('leased_until')
-      .where('id', '=', free.id)
-      .executeTakeFirstOrThrow()
-    return Number(row.leased_until)
+  const answer = () => {
+    for (const one of answers) one()
   }
+  return { two, answer }
+}
+
+async function leaseOf(id: string): Promise<number> {
+  const row = await db
+    .selectFrom('webhooks')
+    .select('leased_until')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return Number(row.leased_until)
+}
+
+/** @returns the end of the lease when it was renewed */
+async function renewalOf(id: string, before: number): Promise<number> {
+  return eventually(async () => {
+    const lease = await leaseOf(id)
+    expect(lease).toBeGreaterThan(before)
+    return lease
+  })
+}
+
+test('an endpoint that somebody holds costs no other its lease', async () => {
+  const { two, answer } = await startHeld('renewed')
+  const [held, free] = two
   await hold(held.id, async () => {
-    const before = await leaseOf()
-    await eventually(async () => expect(await leaseOf()).toBeGreaterThan(before))
-    for (const answer of answers) answer()
+    await renewalOf(free.id, await leaseOf(free.id))
+    answer()
     await isSettled(free.id)
   })
   await isSettled(held.id)
-  for (const { path } of [held, free]) expect(server.came(path)).toHaveLength(1)
+  for (const { path } of two) expect(server.came(path)).toHaveLength(1)
+})
+
+test('an endpoint that somebody holds for a moment is renewed with the others', async () => {
+  const { two, answer } = await startHeld('moment')
+  const [held, free] = two
+  const before = await leaseOf(held.id)
+  let others = 0
+  await hold(held.id, async () => {
+    others = await renewalOf(free.id, await leaseOf(free.id))
+    expect(await leaseOf(held.id)).toBe(before)
+  })
+  // The next renewal comes three seconds after the first look of this one.
+  expect((await renewalOf(held.id, before)) - others).toBeLessThan(webhookRenewMs / 2)
+  answer()
+  for (const { id } of two) await isSettled(id)
 })
