@@ -63,7 +63,7 @@ class RolledBack extends Error {
  *    fill. A bounce report locks its delivery before it writes the suppression and the mail event, and
  * locks no contact. Opt-outs of a workflow are written under the contact's lock, those of an audience under the
  * audience's. Settling locks deliveries and no contact. A statement on several deliveries locks them by id
- * (`lockedById`, db/deliveries/guards.ts) or passes over locked ones (a claim, extended leases, a settlement). The rows of `lanes` are locked alone, and
+ * (`lockedById`, db/deliveries/guards.ts) or passes over locked ones (a claim, extended leases, a settlement, what a drain gives back). The rows of `lanes` are locked alone, and
  * those of `recipient_domains` alone, by name. A claim adds its row of `delivery_claims` after it has locked its deliveries; whoever
  * looks at such rows passes over locked ones, and locks no delivery. A transaction that locks a domain, a template or a workflow takes none of the
  * locks above but the last, and templates after a workflow, by id; so a segment that a paused workflow may hold shares the workflow's lock under that of its contact. A lane

@@ -28,16 +28,20 @@ export async function extendLeases(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Returns claimed deliveries without the mark `data_sent` to their former state. The attempt does not count. */
+/**
+ * Returns claimed deliveries without the mark `data_sent` to their former state. The attempt does not count.
+ * @param whenHeld whether one that somebody holds is waited for, or keeps its lease
+ */
 export async function releaseDeliveries(
   trx: Trx,
   deliveries: readonly Pick<ClaimedDelivery, 'id' | 'was'>[],
   leaseToken: string,
+  whenHeld: 'wait' | 'passOver' = 'wait',
 ): Promise<void> {
   const ids = deliveries.map(({ id }) => id)
   const which = sql`lease_token = ${leaseToken}::uuid and ${isUnmarked}`
   await sql`
-    with held as (${lockedById(sql`= any(${ids}::bigint[])`, which)})
+    with held as (${lockedById(sql`= any(${ids}::bigint[])`, which)} ${whenHeld === 'wait' ? sql`` : sql`skip locked`})
     update deliveries d
     set state = g.was, attempt = attempt - 1, lease_token = null, lease_until = null, ready = false
     from held join unnest(${ids}::bigint[], ${deliveries.map(({ was }) => was)}::text[]) as g (id, was)

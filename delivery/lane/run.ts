@@ -109,8 +109,8 @@ function createRunning(
     }
   }
 
-  const release = (deliveries: readonly ClaimedDelivery[]) =>
-    transact.one(deps, ({ db }) => releaseDeliveries(db, deliveries, leaseToken))
+  const release = (deliveries: readonly ClaimedDelivery[], whenHeld?: 'passOver') =>
+    transact.one(deps, ({ db }) => releaseDeliveries(db, deliveries, leaseToken, whenHeld))
 
   /** A mark was refused: the lane may have a newer owner, to whom the delivery goes back at once. */
   const onLost = async (delivery: ClaimedDelivery) => {
@@ -194,8 +194,11 @@ function createRunning(
     late.cancel()
     const left = attempts.left()
     if (left.length === 0) return
-    await quietly('giving leases back', () => release(left))
+    // One that somebody holds must keep no other waiting: there is little time.
+    const giveBack = () => quietly('giving leases back', () => release(left, 'passOver'))
+    await giveBack()
     await outcomes.ended(LAST_WRITE_MS)
+    await giveBack()
     await quietly('settling what is marked', () => settleMarked(deps, left, leaseToken))
   }
 

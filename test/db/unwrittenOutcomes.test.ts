@@ -1,5 +1,6 @@
 // The outcome of a mail that was sent is known to its lane alone: it is kept and written again for as long as Postgres answers that it takes
 // nothing now, and meanwhile the lane sends nothing of which it could write the outcome no more than that. What somebody holds waits alone.
+// Long because each case needs a lane whose outcome is not written, which its head makes.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { sql } from 'kysely'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -202,6 +203,36 @@ test('when the time of a stop is over, an outcome whose delivery somebody holds 
   })
   await stopped
   expect(await rowOf('held@one.test')).toMatchObject({ state: 'delivered', attempt: 1, resent: 0 })
+})
+
+test('when the time of a stop is over, unmarked mail that somebody holds keeps no other from the queue', async () => {
+  const config = { leaseMs: 60_000, drainMs: 300 }
+  const { smtp, worker, answer, id } = await startHeld('250 2.0.0 taken', config)
+  const tries = countTries(id)
+  const hold = new Promise<void>((resolve) => void onTestFinished(() => resolve()))
+  smtp.setScript({ unmarked: [{ at: 'rcpt', reply: '250 2.1.5 known', hold }] })
+  const unmarked = ['unmarked@one.test', 'unmarked@two.test'] as const
+  for (const to of unmarked) await send(to)
+  worker.wake()
+  for (const to of unmarked) await eventually(() => expect(smtp.attempts.get(to)).toBe(1))
+  let stopped: Promise<void> | undefined
+  await db.transaction().execute(async (holder) => {
+    const recipients = ['held@one.test', unmarked[0]]
+    await sql`select from deliveries where recipient = any(${recipients}) for update`.execute(
+      holder,
+    )
+    answer()
+    await tries.reach(1)
+    stopped = worker.stop()
+    await eventually(async () => expect((await rowOf(unmarked[1])).state).toBe('queued'), {
+      deadline_ms: 3_000,
+    })
+    expect((await rowOf(unmarked[0])).state).toBe('sending')
+  })
+  await stopped
+  // The last try of the known outcome was waited for, and what was held is given back by then.
+  expect((await rowOf('held@one.test')).state).toBe('delivered')
+  expect(await rowOf(unmarked[0])).toMatchObject({ state: 'queued', attempt: 0 })
 })
 
 test('a worker that stops tries until its time is over', async () => {
