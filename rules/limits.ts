@@ -120,6 +120,8 @@ export const limits = {
    * segment that one begins at, its condition and those of the segments that this reads. A process keeps them, and others' beside them.
    */
   metConditionsBytesMax: 2 * MEBIBYTE,
+  /** The same when a workflow is taken up again whose executions may be held: what was paused meanwhile made room for others. */
+  resumedConditionsBytesMax: 4 * MEBIBYTE,
   /** Segments that the condition of one reads, by way of others too. */
   segmentsReadMax: 20,
   pathCharsMax: 255,

@@ -5,7 +5,6 @@ import { listKeeping, listKeptReading, lockSegments, startFill } from '../../db/
 import { conditionNeeds } from '../../rules/conditions/needs.ts'
 import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { limits } from '../../rules/limits.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 
@@ -19,12 +18,13 @@ export const segmentTriggers: readonly string[] = [
 
 /**
  * Begins to keep the members of those segments that a trigger begins at now, and forgets them of those that none does.
- * @returns false: there are more of them now, with more conditions than a workspace may have (`metConditionsBytesMax`); the caller judges it
+ * @returns false: there are more of them now, with more than `bytesMax` of conditions; the caller refuses it
  */
 export async function keepSegments(
   deps: Deps,
   workspaceId: WorkspaceId,
   ids: readonly string[],
+  bytesMax: number,
 ): Promise<boolean> {
   if (ids.length === 0) return true
   await lockSegments(deps.db, workspaceId)
@@ -39,7 +39,7 @@ export async function keepSegments(
     await fill(deps, workspaceId, id, wanted)
     isMore ||= wanted
   }
-  return !isMore || (await countKeptBytes(deps.db, workspaceId)) <= limits.metConditionsBytesMax
+  return !isMore || (await countKeptBytes(deps.db, workspaceId)) <= bytesMax
 }
 
 /** Finds the members of those anew that are kept. The caller holds the lock of the workspace's segments. */

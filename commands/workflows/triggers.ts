@@ -19,7 +19,8 @@ import type { InTrx } from '../transact.ts'
  * The caller holds the workflow's lock. Refuses a design with which the workspace's active workflows would have more conditions than each
  * event can meet (`metConditionsBytesMax`). A workspace that has more already, of a release before, keeps them.
  * @param design null: the workflow is active no more, which is never refused
- * @param resumes whether this version was the active one before: it is not refused either, since its executions may be held
+ * @param resumes whether this version was the active one before: it may go past that up to `resumedConditionsBytesMax`, since its executions
+ *   may be held
  */
 export async function setTriggers(
   deps: InTrx<Pick<CommandDeps, 'db' | 'now' | 'wake'>>,
@@ -30,29 +31,29 @@ export async function setTriggers(
 ): Promise<undefined | Refusal<'invalid_design'>> {
   const { id, workspace_id } = workflow
   const { db: trx } = deps
+  const bytesMax = limits[resumes ? 'resumedConditionsBytesMax' : 'metConditionsBytesMax']
   const segmentsBefore = await listTriggersAbout(trx, workspace_id, id, segmentTriggers)
   const triggers = design ? eventTriggers(design) : []
   const before = await countFilterBytes(trx, workspace_id, id)
   await replaceTriggers(trx, workspace_id, id, version, triggers)
   // Whoever changes triggers of the workspace at the same moment has been waited for: the number of their state is one row.
   const now = await countFilterBytes(trx, workspace_id, id)
-  if (!resumes && now.own > before.own && now.all > limits.metConditionsBytesMax) {
-    return tooLarge('the filters of triggers')
+  if (now.own > before.own && now.all > bytesMax) {
+    return tooLarge('the filters of triggers', bytesMax)
   }
   await setSchedules(deps, workflow, version, design ? scheduleTriggers(design) : [])
   const segmentsNow = triggers.flatMap(({ event_name, about }) =>
     about !== null && segmentTriggers.includes(event_name) ? [about] : [],
   )
-  const isWithin = await keepSegments(deps, workspace_id, [
-    ...new Set([...segmentsBefore, ...segmentsNow]),
-  ])
-  return resumes || isWithin
+  const segments = [...new Set([...segmentsBefore, ...segmentsNow])]
+  const isWithin = await keepSegments(deps, workspace_id, segments, bytesMax)
+  return isWithin
     ? undefined
-    : tooLarge('the conditions of segments at which triggers begin')
+    : tooLarge('the conditions of segments at which triggers begin', bytesMax)
 }
 
-const tooLarge = (what: string) => {
-  const most = `${limits.metConditionsBytesMax / MEBIBYTE} MiB`
+const tooLarge = (what: string, bytesMax: number) => {
+  const most = `${bytesMax / MEBIBYTE} MiB`
   const message = `${what} must not exceed ${most} of JSON in all active workflows together; make them smaller, or pause a workflow`
   const problem = { node_id: null, path: 'nodes', message, code: 'too_large' } as const
   return refuse('invalid_design', { problems: [problem] })

@@ -6,7 +6,6 @@ import type { Dns } from '../../mail/dns/resolver.ts'
 import { type Feedback, parseFeedback } from '../../mail/reports/parseFeedback.ts'
 import { parseVerp } from '../../mail/tracking/mailboxes.ts'
 import type { MacCheck } from '../../rules/mac.ts'
-import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { SmtpRefusal } from '../refusal.ts'
 import { createReadBound } from './readBound.ts'
@@ -67,7 +66,7 @@ export function createFeedback(deps: FeedbackDeps) {
 
   const allowReading = createReadBound({
     now: deps.now,
-    eachBytesMax: CLIENT_BYTES_MAX,
+    clientBytesMax: CLIENT_BYTES_MAX,
     bytesMin: BYTES_MIN,
   })
 
@@ -75,7 +74,7 @@ export function createFeedback(deps: FeedbackDeps) {
     raw: Buffer,
     remoteAddress: string,
   ): Promise<{ report: InboundReport; deliveryId: number | null }> => {
-    allowReading(raw, [clientNetwork(remoteAddress)])
+    allowReading(raw, remoteAddress)
     const feedback = await parseFeedback(raw)
     const { report } = feedback
     const deliveryId = report.kind === 'nothing' ? null : await deliveryOf(raw, feedback)

@@ -1,4 +1,5 @@
 // Bounds how much is read of what comes to one kind of mailbox: reading goes on where the other work of the process does.
+import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { SmtpRefusal } from '../refusal.ts'
 import { createWindow } from './window.ts'
 
@@ -12,28 +13,37 @@ const SMALL_REPORT_BYTES_MAX = 128 * 1024
 
 interface Bound {
   now: () => Date
-  /** What is read in a minute of those that one sender has few of: whoever fills that is put off alone. */
-  eachBytesMax: number
+  /** What is read in a minute of one client: who fills that is put off alone. By default as much as a relay needs that returns all mail. */
+  clientBytesMax?: number
+  /** What is read in a minute to one return path. */
+  pathBytesMax?: number
   /** As much as a smaller message counts. */
   bytesMin?: number
 }
 
 /**
  * Makes the function to be called before a message is read.
- * @returns a function that throws SmtpRefusal when it is not to be read now. `names`: what it counts for, each of them up to `eachBytesMax`
+ * @returns a function that throws SmtpRefusal when it is not to be read now. `paths`: the deliveries whose return paths it came to
  */
-export function createReadBound({ now, eachBytesMax, bytesMin = 0 }: Bound) {
-  const each = createWindow(now)
+export function createReadBound({
+  now,
+  clientBytesMax = ALL_BYTES_MAX / 2,
+  pathBytesMax = Infinity,
+  bytesMin = 0,
+}: Bound) {
+  const path = createWindow(now)
+  const client = createWindow(now)
   const large = createWindow(now)
   const all = createWindow(now)
-  const refuses = (names: string[], bytes: number): boolean => {
-    const counts = names.map((name) => each.add(name, bytes))
-    if (counts.some((count) => count > eachBytesMax)) return true
+  const refuses = (address: string, paths: number[], bytes: number): boolean => {
+    const counts = paths.map((id) => path.add(String(id), bytes))
+    if (counts.some((count) => count > pathBytesMax)) return true
+    if (client.add(clientNetwork(address), bytes) > clientBytesMax) return true
     if (bytes > SMALL_REPORT_BYTES_MAX && large.add('', bytes) > LARGE_BYTES_MAX) return true
     return all.add('', bytes) > ALL_BYTES_MAX
   }
-  return ({ length }: Buffer, names: string[]): void => {
-    if (refuses(names, Math.max(length, bytesMin))) {
+  return ({ length }: Buffer, remoteAddress: string, paths: number[] = []): void => {
+    if (refuses(remoteAddress, paths, Math.max(length, bytesMin))) {
       throw new SmtpRefusal(451, '4.7.1 Too much for this mailbox, try again later')
     }
   }

@@ -55,15 +55,15 @@ export function createReceiver(deps: ReceiverDeps, { mailboxOf, feedback, postma
     deps.log.info({ taken, ...summaryOf(report) }, 'a report of a feedback loop acts on nothing')
   }
 
-  // Who has got a mail knows its return path, and may send anything to it from any address; a relay returns all mail from one.
-  const allowReading = createReadBound({ now: deps.now, eachBytesMax: PATH_BYTES_MAX })
+  // Who has got a mail knows its return path for ever, and may send anything to it from any address; a relay returns all mail from one.
+  const allowReading = createReadBound({ now: deps.now, pathBytesMax: PATH_BYTES_MAX })
 
   async function takeReports(
     raw: Buffer,
     ids: number[],
-    { envelope: { mailFrom } }: Session,
+    { envelope: { mailFrom }, remoteAddress }: Session,
   ): Promise<void> {
-    allowReading(raw, ids.map(String))
+    allowReading(raw, remoteAddress, ids)
     const report = await parseReport(raw)
     const fromNobody = mailFrom !== false && toAscii(mailFrom.address) === ''
     if (!fromNobody && !isFeedback(report)) {

@@ -1,6 +1,6 @@
 // Limits of the clients that submit mail: connections, time, wrong keys, recipients.
 import type { Socket } from 'node:net'
-import type { Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { gatherWrites } from '../../runtime/gatheredWrites.ts'
 import type { SmtpRefusal } from '../refusal.ts'
@@ -42,6 +42,8 @@ interface Known {
   isKeyGood: (() => Promise<boolean>) | null
   wrongKeys: number
   excess: number
+  /** When the message that is being taken had come whole, by `performance.now()`; null: none has. */
+  wholeAt: number | null
   timer: NodeJS.Timeout | null
 }
 
@@ -137,15 +139,15 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
       const socket = sockets.get(placeOf(session))
       if (socket) handshakes.get(socket)?.()
       const none = { counted: null, isKeyGood: null, wrongKeys: 0, excess: 0, timer: null }
-      const known: Known = { ...none, socket, replies: socket }
-      if (socket && !session.secure) answerAfterQuit(socket)
+      const known: Known = { ...none, wholeAt: null, socket, replies: socket }
+      if (socket && !session.secure) answerAfterQuit(socket, () => known.wholeAt)
       sessions.set(session.id, known)
       limitTime(known, stranger_ms)
       return count(known, clientOf(session)) > guardRules.strangersPerClientMax ? tooMany() : null
     },
     /** The session goes on over TLS. */
     onSecure({ id }: Pick<Session, 'id'>, socket: Socket): void {
-      answerAfterQuit(socket)
+      answerAfterQuit(socket, () => sessions.get(id)?.wholeAt ?? null)
       const known = sessions.get(id)
       if (known) known.replies = socket
     },
@@ -193,12 +195,20 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
       const text = `Too many recipients. Maximum allowed is ${max}`
       return replyOf({ reply: 452, enhanced: '4.5.3', code: null, text })
     },
-    /** A message begins. @returns called at its end */
-    onMessage({ id }: Session): () => void {
+    /** A message begins to come. @returns called once it is taken, or is not */
+    onMessage({ id }: Session, message: Readable): () => void {
       const known = sessions.get(id)
       if (!known) return () => undefined
       limitTime(known, message_ms)
-      return () => limitTime(known, null)
+      const onWhole = () => {
+        known.wholeAt = performance.now()
+      }
+      message.once('end', onWhole)
+      return () => {
+        message.off('end', onWhole)
+        known.wholeAt = null
+        limitTime(known, null)
+      }
     },
     onClose({ id }: Pick<Session, 'id'>): void {
       const known = sessions.get(id)

@@ -108,7 +108,7 @@ export function createHandlers(
     },
     onData(stream, session, done) {
       const message = inHand.take(session.id)
-      const ended = guard.onMessage(session)
+      const ended = guard.onMessage(session, stream)
       const { rcptTo } = session.envelope
       const recipients = [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))]
       const taking = receive(stream, () => keyOf(session), recipients, message).finally(message.end)

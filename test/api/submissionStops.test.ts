@@ -1,6 +1,7 @@
 // Mail that is submitted while its listener stops, or its client goes: what was refused, or heard by nobody, is not sent.
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { lastReplies } from '../../inbound/submission/lastReplies.ts'
 import { listenerRules } from '../../inbound/submission/listener.ts'
 import { receiving } from '../../inbound/submission/receive.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
@@ -163,6 +164,27 @@ test('a client that says QUIT behind its message and ends its side waits for the
   first.client.close()
   await untilConnections(server, 0)
 })
+
+test.each([
+  { what: 'right behind', quitWithin_ms: 60_000, sent: ['quits'] },
+  { what: 'long behind, since it has given up,', quitWithin_ms: 0, sent: [] },
+])(
+  'a client that says QUIT $what its message and ends its side: $sent is sent',
+  async ({ quitWithin_ms, sent }) => {
+    const { quitWithin_ms: usual } = lastReplies
+    onTestFinished(() => void Object.assign(lastReplies, { quitWithin_ms: usual }))
+    Object.assign(lastReplies, { quitWithin_ms })
+    const server = await listen()
+    const { client } = await begin(server, 'quits', 'Hello')
+    await untilAtGate()
+    client.socket.end('QUIT\r\n')
+    // Whoever is given up leaves the gate before it opens.
+    if (sent.length === 0) await untilAtGate(0, { deadline_ms: 15_000 })
+    await openGate()
+    await untilConnections(server, 0)
+    expect(await subjects()).toEqual(sent)
+  },
+)
 
 test('a client that ends its side behind a QUIT within its message does not stay', async () => {
   const { silence_ms } = listenerRules

@@ -1,15 +1,13 @@
 // How much the conditions may hold that each event of a workspace meets, so that a process keeps them and reads them once.
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { createSegment } from '../../commands/segments/create.ts'
 import { updateSegment } from '../../commands/segments/update.ts'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
 import { listTriggers, triggerKey } from '../../db/events/triggers.ts'
 import type { Database } from '../../db/schema.ts'
 import { isRefusal } from '../../rules/refusals.ts'
-import { createTestApi } from '../setup/api.ts'
-import { createSegmentWorld, startsAt } from '../setup/contactSegments.ts'
+import { createSegmentWorld, large, startsAt } from '../setup/contactSegments.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -21,13 +19,6 @@ const listening = new Kysely<Database>({
   log: ({ query }) => void asked.push(query.sql),
 })
 
-/** A condition of some hundreds of KiB. */
-const large = (kib: number) => ({
-  type: 'rule',
-  field: 'properties.plan',
-  operator: 'in',
-  value: Array.from({ length: kib }, (_, n) => String(n).padStart(1_020, 'x')),
-})
 const inSegment = (segment_id: string) => ({ type: 'segment', segment_id, member: true })
 
 /** How many of the statements that were asked since the last call have this in them. */
@@ -166,52 +157,6 @@ test('a workflow of a workspace that has more already goes on, and may be change
   for (const kib of [10, 9]) expect(isRefusal(await set(id, withFilter(kib)))).toBe(false)
   expect(await set(id, withFilter(11))).toMatchObject({ code: 'invalid_design' })
   expect(isRefusal(await set(id, null))).toBe(false)
-})
-
-test('a workspace that has more takes up again what it pauses, at events and at segments', async () => {
-  const api = await createTestApi()
-  const { workspaceId } = api
-  const withFilter = (kib: number) =>
-    design(
-      {
-        start: ['trigger', { kind: 'event', event_name: uniqueName('paid'), filter: large(kib) }],
-        end: ['exit', {}],
-      },
-      [['start', 'end']],
-    )
-  const segment = await createSegment(api.deps, workspaceId, { name: 'S', condition: large(240) })
-  const id: string[] = []
-  const designs = [withFilter(10), startsAt('segment_entered', String(segment))]
-  for (const given of designs) {
-    const body = { name: 'W', status: 'active', design: given }
-    const made = await api.request<{ workflow_id: string }>('POST', '/v1/workflows', body)
-    expect(made).toMatchObject({ status: 201 })
-    id.push(made.body.workflow_id)
-  }
-  // As a release before has let others become.
-  const other = await insertFlow(api.db, api, withFilter(240))
-  await api.db
-    .updateTable('workflow_triggers')
-    .set({ filter: JSON.stringify(large(3 * 1024)) })
-    .where('workflow_id', '=', other)
-    .execute()
-  const more = await createSegment(api.deps, workspaceId, { name: 'S', condition: large(240) })
-  await api.db
-    .updateTable('segments')
-    .set({ kept: true, condition: JSON.stringify(large(3 * 1024)) })
-    .where('id', '=', String(more))
-    .execute()
-  const change = (n: number, body: object) => api.request('PATCH', `/v1/workflows/${id[n]}`, body)
-  for (const [n, given] of designs.entries()) {
-    expect(await change(n, { status: 'paused' })).toMatchObject({ status: 200 })
-    // The same design once more is no other version.
-    const answer = await change(n, { status: 'active', design: given })
-    expect(answer).toMatchObject({ status: 200, body: { status: 'active', active_version: 1 } })
-  }
-  // A version that was never active is refused as before.
-  await change(0, { status: 'paused', design: withFilter(11) })
-  const refused = await change(0, { status: 'active' })
-  expect(refused).toMatchObject({ status: 400, body: { problems: [{ code: 'too_large' }] } })
 })
 
 test('the condition of a segment that is kept is not made larger than that', async () => {

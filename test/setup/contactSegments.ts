@@ -24,6 +24,14 @@ export const startsAt = (kind: 'segment_entered' | 'segment_left', segment_id: s
     ['start', 'end'],
   ])
 
+/** A condition of some hundreds of KiB. */
+export const large = (kib: number) => ({
+  type: 'rule',
+  field: 'properties.plan',
+  operator: 'in',
+  value: Array.from({ length: kib }, (_, n) => String(n).padStart(1_020, 'x')),
+})
+
 /** The value of a command. */
 function done<T>(answer: T) {
   if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)

@@ -64,6 +64,18 @@ test('four clients that fill one return path close no other', async () => {
   expect(inbound.heard.at(-1)?.id).toBe(43)
 })
 
+test('one client with the return paths of many mails closes none for others', async () => {
+  const small = ofBytes(statusReport(), 128 * 1024)
+  const mails = Array.from({ length: 40 * 8 }, (_, n): [string, string] => [
+    ours(100 + (n % 40)),
+    small,
+  ])
+  const read = (await sendAll('127.0.0.1', mails)).indexOf('451 4.7.1')
+  expect(read * small.length).toBeGreaterThan(15 * 1024 * 1024)
+  expect(read * small.length).toBeLessThan(17 * 1024 * 1024)
+  expect(await sendAll('127.0.0.2', [[ours(41), statusReport()]])).toEqual(['250 2.0.0'])
+})
+
 test('a relay may return 300 whole mails of 50 kB in a minute', async () => {
   const mails = Array.from({ length: 300 }, (_, id): [string, string] => [ours(id + 1), whole])
   const replies = await sendAll('127.0.0.1', mails)
@@ -75,7 +87,10 @@ test('large reports to many return paths leave half of what is read in a minute 
   const replies = await sendAll('127.0.0.1', paths)
   expect(replies).toEqual([...Array(16).fill('250 2.0.0'), ...Array(24).fill('451 4.7.1')])
   const mails = Array.from({ length: 400 }, (_, id): [string, string] => [ours(id + 101), whole])
-  const small = await sendAll('127.0.0.2', mails)
+  const small = [
+    ...(await sendAll('127.0.0.2', mails.slice(0, 200))),
+    ...(await sendAll('127.0.0.3', mails.slice(200))),
+  ]
   // The first that is put off, since 32 MiB were read.
   const read = small.indexOf('451 4.7.1')
   expect(read * whole.length).toBeGreaterThan(15 * 1024 * 1024)
