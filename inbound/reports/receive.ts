@@ -28,8 +28,8 @@ interface Mailboxes {
   postmaster: ReturnType<typeof createPostmaster> | null
 }
 
-/** To one return path, in a minute: a mail has one or two reports. */
-const PATH_BYTES_MAX = 1024 * 1024
+/** To one return path, in a minute: a mail has one or two reports, of up to 1 MiB. */
+const PATH_BYTES_MAX = 2 * 1024 * 1024
 
 type Session = Pick<SMTPServerSession, 'envelope' | 'hostNameAppearsAs' | 'remoteAddress'>
 

@@ -42,12 +42,11 @@ async function sendAll(from: string, mails: [to: string, message: string][]): Pr
   return replies
 }
 
-test('to one return path a mebibyte is read in a minute, then put off; others go on', async () => {
-  expect(await send(large)).toBe('250 2.0.0')
-  expect(await send(large)).toBe('451 4.7.1')
+test('to one return path 2 MiB are read in a minute, then put off; others go on', async () => {
+  for (const reply of ['250 2.0.0', '250 2.0.0', '451 4.7.1']) expect(await send(large)).toBe(reply)
   expect(await send(statusReport(), ours(41), 'a@b.example')).toBe('451 4.7.1')
   expect(await send(statusReport(), [ours(40), ours(41)])).toBe('451 4.7.1')
-  expect(inbound.heard.map(({ id }) => id)).toEqual([41])
+  expect(inbound.heard.map(({ id }) => id)).toEqual([41, 41])
 
   expect(await send(large, ours(43))).toBe('250 2.0.0')
   // The mailbox of feedback loops has bounds of its own.
