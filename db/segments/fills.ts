@@ -13,7 +13,8 @@ export type TakenFill = FillRow & { is_clear: boolean }
  * Takes a fill of any workspace that is due, until `until`. Those that another worker takes at this moment are passed over. Its fence is the
  * id of the first taking: whoever has read before that the segment is not kept has the lock of a contact, so an id, and a smaller one
  * (the end of a snapshot would not do: it leaves out the newest that still run). What runs in other databases of the cluster is
- * nobody of ours. A fence from the cluster that a backup was taken of may lie ahead of every transaction, so it is set again.
+ * nobody of ours, nor is autovacuum, which has no user. A fence from the cluster that a backup was taken of may lie ahead of every
+ * transaction, so it is set again.
  */
 export async function claimFill(
   db: Db,
@@ -31,7 +32,8 @@ export async function claimFill(
       not exists (
         select from pg_locks l join pg_stat_activity a on a.pid = l.pid
         where l.locktype = 'transactionid' and l.mode = 'ExclusiveLock'
-          and a.datname = current_database() and age(l.transactionid) > age(f.fence::xid)) as is_clear
+          and a.datname = current_database() and a.usesysid is not null
+          and age(l.transactionid) > age(f.fence::xid)) as is_clear
   `.execute(db)
   return rows[0]
 }

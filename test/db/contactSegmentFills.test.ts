@@ -14,6 +14,7 @@ import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createSegmentWorld, startsAt } from '../setup/contactSegments.ts'
 import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
 import { insertFlow } from '../setup/flows.ts'
 import { untilWaiting } from '../setup/lockWaits.ts'
 import { insertAudience } from '../setup/schedules.ts'
@@ -74,6 +75,21 @@ const movesOf = (workspaceId: WorkspaceId) =>
     .where('event_name', 'like', 'contact.segment_%')
     .execute()
 
+/** Fills one page, as soon as the fence of the segment lets it: whoever holds a contact from then on is behind it. */
+async function fillOnePage(deps: Parameters<typeof fillNext>[0], segmentId: string): Promise<void> {
+  await eventually(async () => {
+    const fill = db.updateTable('segment_fills').where('segment_id', '=', segmentId)
+    await fill.set({ next_at: deps.now() }).execute()
+    let pages = 0
+    await fillNext(deps, () => pages++ > 0)
+    const row = db.selectFrom('segment_fills').select('after_contact_id')
+    const { after_contact_id } = await row
+      .where('segment_id', '=', segmentId)
+      .executeTakeFirstOrThrow()
+    expect(after_contact_id).not.toBe('')
+  })
+}
+
 test('several workers fill a segment once, silently', async () => {
   const { segment, begin, fill, members, workspaceId, deps } = await createSegmentWorld(db)
   await insertContacts(workspaceId, deps.now())
@@ -130,9 +146,7 @@ test('a contact that somebody holds is waited for alone, and found as they leave
   await insertContacts(workspaceId, deps.now())
   const id = await segment(isEven)
   await begin('segment_entered', id)
-  // Past the fence, which would wait for the holder.
-  let pages = 0
-  await fillNext(deps, () => pages++ > 0)
+  await fillOnePage(deps, id)
   const held = emailOf(301)
   const holds = gate()
   const release = gate()
@@ -168,9 +182,7 @@ test('contacts whom somebody holds for long keep no segment of another workspace
     const id = await world.segment(isEven)
     await world.begin('segment_entered', id)
     ids.push(id)
-    // Past the fence, which would wait for the holder.
-    let pages = 0
-    await fillNext(world.deps, () => pages++ > 0)
+    await fillOnePage(world.deps, id)
   }
   await db.transaction().execute(async (trx) => {
     await sql`select from contacts where workspace_id = ${crowded.workspaceId} for update`.execute(
