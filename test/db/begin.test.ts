@@ -114,10 +114,12 @@ it('where the begin is refused, its first statement does not run', async () => {
   await sql`deallocate begin`.execute(db)
   const first = transaction.execute((trx) => insert(1).execute(trx))
   await expect(first).rejects.toMatchObject({ code: '26000' })
-  // The connection is of no use any more.
+  // The connection is of no use any more, and its end is seen before the next statement.
+  const gone = new Promise((removed) => pool.once('remove', removed))
   await runSql(
     url,
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'test' and datname = current_database()`,
   )
+  await gone
   expect(await kept()).toEqual([])
 })

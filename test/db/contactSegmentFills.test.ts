@@ -159,12 +159,7 @@ test('a contact that somebody holds is waited for alone, and found as they leave
   await holds.promise
   await db.updateTable('segment_fills').set({ next_at: deps.now() }).execute()
   const filling = fillNext(deps, () => false)
-  const isWaited = async () => {
-    const { rows } = await sql<{ waits: boolean }>`
-      select exists (select from pg_locks where not granted) as waits`.execute(db)
-    return rows[0]?.waits
-  }
-  await expect.poll(isWaited, { timeout: 60_000 }).toBe(true)
+  await untilWaiting(db, 1)
   // Those before are through, and nobody else is held.
   expect((await members(id)).at(-1)).toBe(emailOf(300))
   release.resolve()

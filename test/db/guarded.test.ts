@@ -158,11 +158,13 @@ it('fails where the connection breaks, and on the next connection both are prepa
   const stuck = run(2, 10)
   const failed = expect(stuck).rejects.toThrow()
   await eventually(async () => expect(await holder.waiting()).toBe(1))
+  const gone = new Promise((removed) => pool.once('remove', removed))
   await runSql(
     url,
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'test' and datname = current_database()`,
   )
   await failed
+  await gone
   await holder.run('commit')
   expect(await run(3, 10)).toEqual([{ n: 3 }])
   expect(await kept()).toEqual([1, 3])

@@ -7,8 +7,8 @@ import { lockContact } from '../../db/contacts/writes.ts'
 import { listHolding, lockPaused } from '../../db/executions/held.ts'
 import { lockExecution } from '../../db/executions/writes.ts'
 import { createTestApi } from '../setup/api.ts'
-import { eventually } from '../setup/eventually.ts'
 import { now } from '../setup/harness.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
 import { createWorkflowClient, exitDesign } from '../setup/workflowClient.ts'
 
 const api = await createTestApi()
@@ -46,10 +46,7 @@ test('making it active waits for a segment that holds, and the release finds wha
   await transact(deps, async ({ db: trx }) => {
     expect(await lockPaused(trx, workspaceId, id)).toBe(true)
     activating = patch(id, { status: 'active' })
-    await eventually(async () => {
-      const { rows } = await sql`select from pg_locks where not granted`.execute(db)
-      expect(rows).not.toEqual([])
-    })
+    await untilWaiting(db, 1)
     await insertHeld(trx as unknown as typeof db, id, 1)
   })
   expect(await activating).toMatchObject({ status: 200 })
@@ -90,10 +87,7 @@ async function cancelling(meanwhile: (ids: string[], workflowId: string) => Prom
   await transact(deps, async ({ db: trx }) => {
     await lockExecution(trx, workspaceId, ids[0] ?? '')
     page = releaseHeld(deps, { workflowId: id })
-    await eventually(async () => {
-      const { rows } = await sql`select from pg_locks where not granted`.execute(db)
-      expect(rows).not.toEqual([])
-    })
+    await untilWaiting(db, 1)
     await meanwhile(ids, id)
   })
   await page

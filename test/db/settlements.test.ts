@@ -13,8 +13,8 @@ import { writeGroupOrEach } from '../../delivery/writeGroupOrEach.ts'
 import { underWayStates } from '../../rules/states.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { claimInTrx } from '../setup/claims.ts'
-import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
 import { holdContact } from '../setup/mailEvents.ts'
 import { allLines, endLeases } from '../setup/queue.ts'
 import { bringTo } from '../setup/states.ts'
@@ -145,10 +145,7 @@ test('a complaint that waits for a locked contact does not delay settlements of 
   const report = { kind: 'complaint', feedbackType: 'abuse' } as const
   const taken = await holdContact(api.url, to, async () => {
     const complaint = takeReport(deps, id, report)
-    await eventually(async () => {
-      const waiting = await sql`select from pg_locks where not granted`.execute(db)
-      expect(waiting.rows).toHaveLength(1)
-    })
+    await untilWaiting(db, 1)
     const settled = await transact(deps, async ({ db: trx }) => {
       await sql`set local lock_timeout = '2s'`.execute(trx)
       const gone = { state: 'bounced', event: null, suppress: 'for_good' } as const

@@ -54,6 +54,7 @@ export const plainToken = (key: string, user = 'any'): string =>
 /** Connects, says EHLO and logs in. @throws Error with the reply to a key that is refused */
 export async function logIn(port: number, key: string): Promise<InboundClient> {
   const client = await connectInbound(port)
+  if (!client.banner.startsWith('220')) throw new Error(client.banner)
   await client.say('EHLO app.test')
   const reply = await client.say(`AUTH PLAIN ${plainToken(key)}`)
   if (!reply.startsWith('235')) throw new Error(reply)
