@@ -1,6 +1,6 @@
 // Names a host that a node asks where its name must not stand: it may be one that nobody else is to know of, such as that of a tunnel.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** The digest of the host of a URL, with its port; the same for the same host. Histories of Temporal hold it. */
 export const hostKeyOf = (url: string): string =>
-  createHash('sha256').update(new URL(url).host).digest('base64url').slice(0, 16)
+  hash('sha256', new URL(url).host, 'base64url').slice(0, 16)

@@ -117,7 +117,7 @@ export const limits = {
   conditionListMax: 1000,
   /**
    * JSON of the conditions that each event of a workspace meets: the filters of triggers of active workflows; and, counted by itself, for each
-   * segment that one begins at, its condition and those of the segments that this reads. A process keeps them, and others' beside them.
+   * segment that one begins at, its condition and those of the segments that this reads. A process keeps those of several workspaces.
    */
   metConditionsBytesMax: 2 * MEBIBYTE,
   /** The same when a workflow is taken up again whose executions may be held: what was paused meanwhile made room for others. */

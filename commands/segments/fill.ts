@@ -11,12 +11,12 @@ import {
   giveBackFill,
   listContactIds,
   lockFill,
-  lockSegmentRow,
   type TakenFill,
   updateFill,
 } from '../../db/segments/fills.ts'
 import { findKept, findKeptKeys, type KeptSegment } from '../../db/segments/kept.ts'
 import { listPageFacts, writeMembers } from '../../db/segments/members.ts'
+import { lockSegmentRow } from '../../db/segments/writes.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { toMember } from './move.ts'

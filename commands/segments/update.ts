@@ -5,7 +5,7 @@ import { lockSegments, updateSegmentRow } from '../../db/segments/writes.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
 import type { Json } from '../../rules/json.ts'
-import { limits, MEBIBYTE } from '../../rules/limits.ts'
+import { limits } from '../../rules/limits.ts'
 import { jsonEquals } from '../../rules/paths.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import { readersOf } from '../../rules/segments/links.ts'
@@ -13,6 +13,7 @@ import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { requireCondition } from './condition.ts'
 import { fillAgain } from './keep.ts'
+import { SEGMENTS_MET, tooMuchMet } from './metConditions.ts'
 
 export interface UpdateSegmentInput {
   id: string
@@ -23,14 +24,7 @@ export interface UpdateSegmentInput {
 }
 
 const TOO_LARGE = refuse('segment_condition_invalid', {
-  problems: [
-    {
-      node_id: null,
-      path: 'condition',
-      message: `the conditions of segments at which active workflows begin must not exceed ${limits.metConditionsBytesMax / MEBIBYTE} MiB of JSON together, those of segments that they name included`,
-      code: 'too_large',
-    },
-  ],
+  problems: [tooMuchMet('condition', SEGMENTS_MET, limits.metConditionsBytesMax)],
 })
 
 /**

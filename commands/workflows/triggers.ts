@@ -8,11 +8,12 @@ import {
 } from '../../db/workflows/triggers.ts'
 import { eventTriggers, scheduleTriggers } from '../../rules/design/triggers.ts'
 import type { Design } from '../../rules/design/types.ts'
-import { limits, MEBIBYTE } from '../../rules/limits.ts'
+import { limits } from '../../rules/limits.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { setSchedules } from '../schedules/set.ts'
 import { keepSegments, segmentTriggers } from '../segments/keep.ts'
+import { SEGMENTS_MET, tooMuchMet } from '../segments/metConditions.ts'
 import type { InTrx } from '../transact.ts'
 
 /**
@@ -34,11 +35,11 @@ export async function setTriggers(
   const bytesMax = limits[resumes ? 'resumedConditionsBytesMax' : 'metConditionsBytesMax']
   const segmentsBefore = await listTriggersAbout(trx, workspace_id, id, segmentTriggers)
   const triggers = design ? eventTriggers(design) : []
-  const before = await countFilterBytes(trx, workspace_id, id)
+  const bytesBefore = await countFilterBytes(trx, workspace_id, id)
   await replaceTriggers(trx, workspace_id, id, version, triggers)
   // Whoever changes triggers of the workspace at the same moment has been waited for: the number of their state is one row.
-  const now = await countFilterBytes(trx, workspace_id, id)
-  if (now.own > before.own && now.all > bytesMax) {
+  const bytes = await countFilterBytes(trx, workspace_id, id)
+  if (bytes.own > bytesBefore.own && bytes.all > bytesMax) {
     return tooLarge('the filters of triggers', bytesMax)
   }
   await setSchedules(deps, workflow, version, design ? scheduleTriggers(design) : [])
@@ -47,14 +48,8 @@ export async function setTriggers(
   )
   const segments = [...new Set([...segmentsBefore, ...segmentsNow])]
   const isWithin = await keepSegments(deps, workspace_id, segments, bytesMax)
-  return isWithin
-    ? undefined
-    : tooLarge('the conditions of segments at which triggers begin', bytesMax)
+  return isWithin ? undefined : tooLarge(SEGMENTS_MET, bytesMax)
 }
 
-const tooLarge = (what: string, bytesMax: number) => {
-  const most = `${bytesMax / MEBIBYTE} MiB`
-  const message = `${what} must not exceed ${most} of JSON in all active workflows together; make them smaller, or pause a workflow`
-  const problem = { node_id: null, path: 'nodes', message, code: 'too_large' } as const
-  return refuse('invalid_design', { problems: [problem] })
-}
+const tooLarge = (what: string, bytesMax: number) =>
+  refuse('invalid_design', { problems: [tooMuchMet('nodes', what, bytesMax)] })

@@ -22,7 +22,7 @@ export interface TriggerRow {
   re_entry: ReEntry | null
 }
 
-/** Several times what one workspace may have at most (`resumedConditionsBytesMax`), so that none drives out its own or others'. */
+/** Several times what one workspace may have at most (`resumedConditionsBytesMax`): none drives out its own, and most workspaces have little. */
 const KEPT_BYTES = 16 * 1024 * 1024
 /** Of a trigger without its filter, and of a list. */
 const ROW_BYTES = 300

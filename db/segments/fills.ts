@@ -38,21 +38,6 @@ export async function claimFill(
   return rows[0]
 }
 
-/** Locks the row of a segment, before the fill that its caller ends: whoever changes a segment locks it and then begins the fill anew. */
-export async function lockSegmentRow(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  segmentId: string,
-): Promise<void> {
-  await trx
-    .selectFrom('segments')
-    .select('id')
-    .where('workspace_id', '=', workspaceId)
-    .where('id', '=', segmentId)
-    .forNoKeyUpdate()
-    .execute()
-}
-
 /** Locks a fill, after the contacts of its page. */
 export function lockFill(
   trx: Trx,

@@ -20,7 +20,7 @@ export interface KeptSegment {
   reads: { fields: boolean; eventNames: string[]; audienceIds: string[] }
 }
 
-/** Twice what one workspace may have at most (`resumedConditionsBytesMax`), so that none drives out its own or others'. */
+/** Twice what one workspace may have at most (`resumedConditionsBytesMax`): none drives out its own, and most workspaces have little. */
 const KEPT_BYTES = 8 * 1024 * 1024
 
 /** By key. A segment whose condition changes is written anew, and so is each that names it: what is here is never out of date. */

@@ -53,6 +53,21 @@ export async function updateSegmentRow(
     .execute()
 }
 
+/** Locks the row of a segment, before the fill that its caller ends: whoever changes a segment locks it and then begins the fill anew. */
+export async function lockSegmentRow(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  segmentId: string,
+): Promise<void> {
+  await trx
+    .selectFrom('segments')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', segmentId)
+    .forNoKeyUpdate()
+    .execute()
+}
+
 export async function deleteSegmentRow(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,6 +1,6 @@
 // Writes the triggers of active workflows, which arriving events are matched against.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { EventTrigger } from '../../rules/design/triggers.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db, Trx } from '../connect.ts'
@@ -43,15 +43,11 @@ export async function countFilterBytes(
   workspaceId: WorkspaceId,
   workflowId: string,
 ): Promise<{ all: number; own: number }> {
-  const bytes = sql<number>`coalesce(sum(octet_length(filter::text)), 0)::float8`
+  const bytesOf = (which: RawBuilder<unknown>) =>
+    sql<number>`coalesce(sum(octet_length(filter::text)) filter (where ${which}), 0)::float8`
   const row = await trx
     .selectFrom('workflow_triggers')
-    .select([
-      bytes.as('all'),
-      sql<number>`coalesce(sum(octet_length(filter::text)) filter (where workflow_id = ${workflowId}), 0)::float8`.as(
-        'own',
-      ),
-    ])
+    .select([bytesOf(sql`true`).as('all'), bytesOf(sql`workflow_id = ${workflowId}`).as('own')])
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirst()
   return row ?? { all: 0, own: 0 }

@@ -122,7 +122,7 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
         return await deps.settle(one, again_ms > AGAIN_MS)
       } catch (err) {
         end()
-        // It is due still, and the worker that has the endpoint next tries it again.
+        // It is due still, and is tried again by whoever has the endpoint next.
         if (!isPassing(err) || !deps.mayBegin(webhook)) return
         await delay(again_ms)
       }

@@ -43,6 +43,11 @@ function createGroups(deps: Deps): (one: SettledTry) => Promise<unknown> {
           tries.filter(({ webhook_id }) => own.has(webhook_id)),
         )
       })
+      const failed = ids.filter((_, i) => faults[i] !== undefined)
+      if (failed.length > 0) {
+        const err = faults.find((fault) => fault !== undefined)
+        deps.log.warn({ err, webhook_ids: failed }, 'an outcome was not written; trying again')
+      }
       const faultOf = new Map(ids.map((id, i) => [id, faults[i]]))
       return tries.map(({ webhook_id }) => faultOf.get(webhook_id))
     },

@@ -107,7 +107,7 @@ export async function startInbound(
       log,
       what: 'an inbound connection broke',
       // A report that comes again changes nothing; mail for the postmaster would come twice.
-      settle: () => inHand.stop(deps.drain_ms, 0),
+      answerAll: () => inHand.stop(deps.drain_ms, 0),
     }),
   )
 }

@@ -53,9 +53,9 @@ export async function startSubmission(
     if (renewed) for (const server of servers) server.updateSecureContext(renewed)
   }
   const inHand = createInHand(stopping())
-  const settle = () => inHand.stop(deps.drain_ms, UNDO_MS)
+  const answerAll = () => inHand.stop(deps.drain_ms, UNDO_MS)
   const handlers = createHandlers(deps, guard, inHand)
-  const shared = { certificate, servers, renew, guard, handlers, settle }
+  const shared = { certificate, servers, renew, guard, handlers, answerAll }
   const first = await open(deps, listen.port, { ...shared, secure: false })
   const second =
     listen.tlsPort === null ? null : await open(deps, listen.tlsPort, { ...shared, secure: true })
@@ -90,7 +90,7 @@ interface Opening {
   guard: ReturnType<typeof createGuard>
   handlers: ReturnType<typeof createHandlers>
   /** Answers the messages of both ports that are being taken. */
-  settle: () => Promise<void>
+  answerAll: () => Promise<void>
   /** TLS from the first byte. */
   secure: boolean
 }
@@ -98,7 +98,7 @@ interface Opening {
 async function open(
   { listen, name, log }: SubmissionDeps,
   port: number,
-  { certificate, servers, renew, guard, handlers, settle, secure }: Opening,
+  { certificate, servers, renew, guard, handlers, answerAll, secure }: Opening,
 ) {
   const inClear = certificate ? NEVER : [...NEVER, 'STARTTLS']
   const server: SMTPServer = new SMTPServer({
@@ -143,7 +143,7 @@ async function open(
     host: 'SUBMISSION_HOST or HOST',
     port: secure ? 'SUBMISSION_TLS_PORT' : 'SUBMISSION_PORT',
   }
-  return openPort(variables, at, () => listenAt(server, at, { log, what, settle }))
+  return openPort(variables, at, () => listenAt(server, at, { log, what, answerAll }))
 }
 
 /** Has the library take a connection only where it may: on the port for TLS it knows no limit for one client. */

@@ -1,49 +1,25 @@
 // Clients that go away while their request is at work in Postgres: what is given up, and what is not.
 import { request as httpRequest } from 'node:http'
-import pg from 'pg'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
+import { createGate } from '../setup/gate.ts'
 import { listen } from '../setup/listening.ts'
-import { runSql } from '../setup/template.ts'
 
 const api = await createTestApi()
 await insertTestDomain(api, 'sender.test')
 const { port, close } = await listen(api)
 afterAll(close)
 
-/** Key of the advisory lock at which the triggers below wait. */
-const GATE = 4_711
-const keeper = new pg.Client({ connectionString: api.url, application_name: 'keeper' })
-await keeper.connect()
-afterAll(() => keeper.end())
-
-await runSql(
-  api.url,
-  `create function wait_at_gate() returns trigger language plpgsql set lock_timeout to '60s' as
-   $$ begin perform pg_advisory_xact_lock_shared(${GATE}); return null; end $$`,
-)
 // An email waits in its statement, an event in its COMMIT.
-await runSql(
-  api.url,
-  'create trigger gate after insert on emails for each row execute function wait_at_gate()',
-)
-await runSql(
-  api.url,
-  `create constraint trigger gate after insert on automation_events
-   deferrable initially deferred for each row execute function wait_at_gate()`,
-)
-
-await runSql(
-  api.url,
-  'create trigger gate after insert on audiences for each row execute function wait_at_gate()',
-)
+const gate = await createGate(api.url, ['emails', 'audiences'], ['automation_events'])
+const { keeper } = gate
 
 beforeEach(async () => {
-  await keeper.query('select pg_advisory_lock($1)', [GATE])
+  await gate.close()
 })
 afterEach(async () => {
-  await keeper.query('select pg_advisory_unlock_all()')
+  await gate.open()
   await eventually(() => expect(busy()).toBe(0))
   expect(api.pool.waitingCount).toBe(0)
 })
@@ -68,17 +44,9 @@ function post(path: string, body: object) {
 const mail = { from: 'a@sender.test', to: 'b@example.test', subject: 'S', text: 'T' }
 const event = { event_name: 'seen', email: 'c@example.test' }
 
-/** Backends that wait at the gate. */
-async function countAtGate(): Promise<number> {
-  const { rows } = await keeper.query(
-    `select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`,
-  )
-  return rows.length
-}
 const countRows = async (table: 'emails' | 'automation_events') =>
   (await keeper.query(`select from ${table}`)).rowCount
-const atGate = (count: number) =>
-  eventually(async () => expect(await countAtGate()).toBe(count), { deadline_ms: 2_500 })
+const atGate = (count: number) => gate.untilWaiting(count, { deadline_ms: 2_500 })
 
 it('lets a COMMIT that was sent come to its end, once, and keeps its connection', async () => {
   const sent = post('/v1/automation/events', event)
@@ -91,7 +59,7 @@ it('lets a COMMIT that was sent come to its end, once, and keeps its connection'
   mark.destroy()
   await atGate(1)
   expect(await countRows('automation_events')).toBe(0)
-  await keeper.query('select pg_advisory_unlock_all()')
+  await gate.open()
   await eventually(async () => expect(await countRows('automation_events')).toBe(1))
   await eventually(() => expect(busy()).toBe(0))
   expect(await backends()).toEqual(expect.arrayContaining([pids[0]]))
@@ -114,7 +82,7 @@ it('frees a statement that waits, and nothing of it is committed', async () => {
   await atGate(1)
   sent.destroy()
   await atGate(0)
-  await keeper.query('select pg_advisory_unlock_all()')
+  await gate.open()
   await eventually(() => expect(busy()).toBe(0))
   expect(await countRows('emails')).toBe(before)
   expect((await api.request('POST', '/v1/emails', mail)).status).toBe(200)
@@ -126,7 +94,7 @@ it('wakes the lanes for an email that was committed after its client had gone', 
   const sent = post('/v1/emails', mail)
   await atGate(1)
   sent.destroy()
-  await keeper.query('select pg_advisory_unlock_all()')
+  await gate.open()
   await eventually(() => expect(api.woken).toEqual(['dripline_deliveries']))
   expect(await countRows('emails')).toBe((before ?? 0) + 1)
 })
@@ -137,7 +105,7 @@ it('lets clients leave the line for a connection', async () => {
   await atGate(5)
   for (const one of sent) one.destroy()
   await atGate(0)
-  await keeper.query('select pg_advisory_unlock_all()')
+  await gate.open()
   const began = performance.now()
   expect((await api.request('POST', '/v1/emails', mail)).status).toBe(200)
   expect(performance.now() - began).toBeLessThan(2_000)

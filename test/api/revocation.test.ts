@@ -1,6 +1,7 @@
 // A revoked key stops working when the command has committed, whoever called the command.
 import { expect, it, onTestFinished } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
+import type { KeyNews } from '../../commands/api-keys/keyCache.ts'
 import { listenForKeys } from '../../commands/api-keys/keyNews.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
 import { deleteDomain } from '../../commands/domains/delete.ts'
@@ -18,6 +19,15 @@ const api = await createTestApi({ now: () => at })
 
 const statusOf = async (token: string) =>
   (await api.request('GET', '/v1/emails', undefined, { authorization: `Bearer ${token}` })).status
+
+/** Asks an application beside the one of the tests, which hears of keys as given. */
+function elsewhere(keyNews: KeyNews) {
+  const app = createApp({ ...api.deps, keyNews })
+  return async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` }
+    return (await app.request('/v1/emails', { headers })).status
+  }
+}
 
 /** Makes two keys and uses them, so that they are remembered: one restricted to the domain, one not. */
 async function usedKeys(domainId: string) {
@@ -83,11 +93,7 @@ it('another process that remembers the key hears of it', async () => {
   const news = listenForKeys(api.url, (err) => {
     throw err
   })
-  const elsewhere = createApp({ ...api.deps, keyNews: news })
-  const statusThere = async (token: string) => {
-    const headers = { authorization: `Bearer ${token}` }
-    return (await elsewhere.request('/v1/emails', { headers })).status
-  }
+  const statusThere = elsewhere(news)
   await eventually(() => expect(news.isHeard()).toBe(true))
   const { token, keyId } = await api.createKey()
   expect(await statusThere(token)).toBe(200)
@@ -102,11 +108,7 @@ it('a process whose connection fell silent hears of nothing, and soon trusts no 
   url.host = proxy.address
   const news = listenForKeys(url.href, () => undefined, { look_ms: 50, answer_ms: 1_000 })
   onTestFinished(() => news.stop())
-  const elsewhere = createApp({ ...api.deps, keyNews: news })
-  const statusThere = async (token: string) => {
-    const headers = { authorization: `Bearer ${token}` }
-    return (await elsewhere.request('/v1/emails', { headers })).status
-  }
+  const statusThere = elsewhere(news)
   await eventually(() => expect(news.isHeard()).toBe(true))
   const { token, keyId } = await api.createKey()
   expect(await statusThere(token)).toBe(200)

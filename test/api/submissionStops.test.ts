@@ -1,49 +1,27 @@
 // Mail that is submitted while its listener stops, or its client goes: what was refused, or heard by nobody, is not sent.
-import pg from 'pg'
-import { afterAll, afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { lastReplies } from '../../inbound/submission/lastReplies.ts'
 import { listenerRules } from '../../inbound/submission/listener.ts'
 import { receiving } from '../../inbound/submission/receive.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
+import { createGate } from '../setup/gate.ts'
 import { idOf, logIn, messageOf, startTestSubmission } from '../setup/submission.ts'
-import { runSql } from '../setup/template.ts'
 import { connectInbound, toWire } from '../unit/inbound/client.ts'
 
 // One large message of a workspace at a time.
 receiving.large.ownerBytesMax = 1
 const LARGE = 'A line that is one of very many.\r\n'.repeat(40_000)
 
-/** Key of the advisory lock at which emails wait while they are written. */
-const GATE = 4_711
 const api = await createTestApi()
 await insertTestDomain(api, 'sender.test')
-const keeper = new pg.Client({ connectionString: api.url, application_name: 'keeper' })
-await keeper.connect()
-afterAll(() => keeper.end())
-await runSql(
-  api.url,
-  `create function wait_at_gate() returns trigger language plpgsql set lock_timeout to '60s' as
-   $$ begin perform pg_advisory_xact_lock_shared(${GATE}); return null; end $$`,
-)
-await runSql(
-  api.url,
-  'create trigger gate after insert on emails for each row execute function wait_at_gate()',
-)
+const gate = await createGate(api.url, ['emails'])
 beforeEach(async () => {
-  await keeper.query('delete from emails')
-  await keeper.query('select pg_advisory_lock($1)', [GATE])
+  await api.db.deleteFrom('emails').execute()
+  await gate.close()
 })
-afterEach(() => openGate())
+afterEach(() => gate.open())
 
-const openGate = () => keeper.query('select pg_advisory_unlock_all()')
-const untilAtGate = (count = 1, within?: { deadline_ms: number }) =>
-  eventually(async () => {
-    const { rows } = await keeper.query(
-      `select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`,
-    )
-    expect(rows).toHaveLength(count)
-  }, within)
 async function subjects(): Promise<string[]> {
   const emails = await api.db.selectFrom('emails').select('subject').orderBy('subject').execute()
   return emails.map(({ subject }) => subject)
@@ -75,7 +53,7 @@ const untilConnections = ({ registry }: Server, count: number) =>
 test('a client is told what became of its mail, however long that takes when the listener stops', async () => {
   const server = await listen()
   const { client, reply } = await begin(server, 'at the gate', 'Hello')
-  await untilAtGate()
+  await gate.untilWaiting(1)
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldClearNativeTimers: true })
   onTestFinished(() => void vi.useRealTimers())
   const stopped = server.stop()
@@ -83,7 +61,7 @@ test('a client is told what became of its mail, however long that takes when the
   // More than sessions without a message have to end.
   vi.advanceTimersByTime(10_000)
   vi.useRealTimers()
-  await openGate()
+  await gate.open()
   const told = (await reply).slice(0, 3)
   client.close()
   await stopped
@@ -93,7 +71,7 @@ test('a client is told what became of its mail, however long that takes when the
 test('what waits behind other messages when the listener stops is refused, and never written', async () => {
   const server = await listen()
   const first = await begin(server, 'first', LARGE)
-  await untilAtGate()
+  await gate.untilWaiting(1)
   const second = await begin(server, 'second', LARGE)
   const idle = await logIn(server.port, api.key)
   onTestFinished(() => idle.close())
@@ -101,7 +79,7 @@ test('what waits behind other messages when the listener stops is refused, and n
   await untilRefused(server)
   expect(await second.reply).toMatch(/^421 4\.3\.2 service_unavailable: /)
   expect(await idle.say('MAIL FROM:<a@app.test>')).toMatch(/^421 /)
-  await openGate()
+  await gate.open()
   idOf(await first.reply)
   first.client.close()
   await stopped
@@ -111,10 +89,10 @@ test('what waits behind other messages when the listener stops is refused, and n
 test('what is not written within the time of a stop is refused, and undone', async () => {
   const server = await listen(0)
   const { reply } = await begin(server, 'late', 'Hello')
-  await untilAtGate()
+  await gate.untilWaiting(1)
   const stopped = server.stop()
   expect(await reply).toMatch(/^421 4\.3\.2 service_unavailable: /)
-  await openGate()
+  await gate.open()
   await stopped
   expect(await subjects()).toEqual([])
 })
@@ -122,13 +100,13 @@ test('what is not written within the time of a stop is refused, and undone', asy
 test('mail of a client that has gone while it waited is not written', async () => {
   const server = await listen()
   const first = await begin(server, 'first', LARGE)
-  await untilAtGate()
+  await gate.untilWaiting(1)
   // Its end comes behind all of its message.
   const gone = await begin(server, 'gone', LARGE)
   gone.client.socket.end()
   await untilConnections(server, 1)
   const third = await begin(server, 'third', LARGE)
-  await openGate()
+  await gate.open()
   for (const { reply } of [first, third]) idOf(await reply)
   expect(await subjects()).toEqual(['first', 'third'])
 })
@@ -136,11 +114,11 @@ test('mail of a client that has gone while it waited is not written', async () =
 test('mail of a client that has gone while it is written is undone', async () => {
   const server = await listen()
   const { client } = await begin(server, 'gone', 'Hello')
-  await untilAtGate()
+  await gate.untilWaiting(1)
   client.close()
   // Postgres itself would end the statement after 20 seconds.
-  await untilAtGate(0, { deadline_ms: 15_000 })
-  await openGate()
+  await gate.untilWaiting(0, { deadline_ms: 15_000 })
+  await gate.open()
   const next = await begin(server, 'next', 'Hello')
   idOf(await next.reply)
   expect(await subjects()).toEqual(['next'])
@@ -149,14 +127,14 @@ test('mail of a client that has gone while it is written is undone', async () =>
 test('a client that says QUIT behind its message and ends its side waits for the reply', async () => {
   const server = await listen()
   const first = await begin(server, 'first', LARGE)
-  await untilAtGate()
+  await gate.untilWaiting(1)
   const { client, reply } = await begin(server, 'quits', LARGE, 'QUIT\r\n')
   client.socket.end()
   // Both are behind all of their message, and behind its end.
   const gone = await begin(server, 'gone', LARGE)
   gone.client.socket.end()
   await untilConnections(server, 2)
-  await openGate()
+  await gate.open()
   for (const told of [first.reply, reply]) idOf(await told)
   expect(await client.hear()).toMatch(/^221 /)
   expect(await client.hear()).toBe('')
@@ -176,11 +154,11 @@ test.each([
     Object.assign(lastReplies, { quitWithin_ms })
     const server = await listen()
     const { client } = await begin(server, 'quits', 'Hello')
-    await untilAtGate()
+    await gate.untilWaiting(1)
     client.socket.end('QUIT\r\n')
     // Whoever is given up leaves the gate before it opens.
-    if (sent.length === 0) await untilAtGate(0, { deadline_ms: 15_000 })
-    await openGate()
+    if (sent.length === 0) await gate.untilWaiting(0, { deadline_ms: 15_000 })
+    await gate.open()
     await untilConnections(server, 0)
     expect(await subjects()).toEqual(sent)
   },
@@ -198,6 +176,6 @@ test('a client that ends its side behind a QUIT within its message does not stay
   client.socket.end('Subject: half\r\n\r\nQUIT\r\n')
   expect(await client.hear()).toMatch(/^421 /)
   await untilConnections(server, 0)
-  await openGate()
+  await gate.open()
   expect(await subjects()).toEqual([])
 })

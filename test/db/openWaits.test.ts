@@ -80,27 +80,6 @@ const insertWaits = (ids: readonly string[], eventName: string) =>
     select id, 0, 'wait', workspace_id, contact_id, ${eventName}, true, now()
     from executions where id = any(${ids}::text[])`.execute(db)
 
-test('what may interrupt the executions of a version is read once for all of their waits', async () => {
-  const eventName = uniqueName('paid')
-  const { email, contactId } = await insertWaiting(20, eventName)
-  const [found] = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
-    listCandidates(trx, workspaceId, [
-      {
-        eventName,
-        email,
-        properties: {},
-        contact: { id: contactId, firstSeen: new Date(), properties: {}, before: {}, isNew: false },
-        hmac: () => Buffer.alloc(16),
-        now: new Date(),
-      },
-    ]),
-  )
-  const waits = found?.waits ?? []
-  expect(waits).toHaveLength(20)
-  expect(waits[0]?.interrupts).toMatchObject({ exits: [{ field: 'properties.gone' }] })
-  expect(new Set(waits.map(({ interrupts }) => interrupts)).size).toBe(1)
-})
-
 /** An event of a contact. */
 const eventOf = (
   eventName: string,
@@ -112,6 +91,18 @@ const eventOf = (
   contact: { id: contactId, firstSeen: new Date(), properties: {}, before: {}, isNew: false },
   hmac: () => Buffer.alloc(16),
   now: new Date(),
+})
+
+test('what may interrupt the executions of a version is read once for all of their waits', async () => {
+  const eventName = uniqueName('paid')
+  const { email, contactId } = await insertWaiting(20, eventName)
+  const [found] = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
+    listCandidates(trx, workspaceId, [eventOf(eventName, { email, contactId })]),
+  )
+  const waits = found?.waits ?? []
+  expect(waits).toHaveLength(20)
+  expect(waits[0]?.interrupts).toMatchObject({ exits: [{ field: 'properties.gone' }] })
+  expect(new Set(waits.map(({ interrupts }) => interrupts)).size).toBe(1)
 })
 
 /** How many pages Postgres reads to find who may receive these events. */

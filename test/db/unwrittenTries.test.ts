@@ -1,6 +1,6 @@
 // A try of a webhook that Postgres does not take now: it is written when Postgres does, and the request is not made again meanwhile.
 import { sql } from 'kysely'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../db/connect.ts'
 import { takeWebhooks } from '../../db/webhooks/lanes.ts'
 import { createWebhookSettler } from '../../delivery/webhooks/settle.ts'
@@ -29,6 +29,7 @@ test('an answer is kept until it can be written', async () => {
     events: ['broadcast.started'],
   })
   await api.request('POST', `/v1/webhooks/${body.id}/test`)
+  const warned = vi.spyOn(api.deps.log, 'warn')
   startTestSender(api)
   await eventually(async () => {
     const { rows } = await sql<{
@@ -37,6 +38,10 @@ test('an answer is kept until it can be written', async () => {
     expect(rows[0]?.count).toBeGreaterThanOrEqual(4)
   })
   expect(server.came('/hook')).toHaveLength(1)
+  expect(warned).toHaveBeenCalledWith(
+    { err: expect.objectContaining({ code: '53100' }), webhook_ids: [body.id] },
+    'an outcome was not written; trying again',
+  )
   await sql`drop trigger refuse on webhook_deliveries`.execute(db)
   await eventually(async () =>
     expect(await deliveriesOf(api, body.id)).toMatchObject([{ state: 'succeeded', attempts: 1 }]),
