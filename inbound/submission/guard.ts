@@ -61,7 +61,7 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
   const sessions = new Map<string, Known>()
   /** Connections whose handshake is under way, each with what ends its being counted. */
   const handshakes = new Map<Socket, () => void>()
-  /** Sockets by our port and the address and port of the client: the library does not say which one a session has. */
+  /** Sockets without a session yet, by our port and the address and port of the client: the library does not say which one a session has. */
   const sockets = new Map<string, Socket>()
 
   const change = (name: string, by: number): number => {
@@ -136,7 +136,10 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
       return true
     },
     onConnect(session: Session & { secure: boolean }): SmtpRefusal | null {
-      const socket = sockets.get(placeOf(session))
+      const place = placeOf(session)
+      const socket = sockets.get(place)
+      // At STARTTLS the library takes all listeners off the socket, so its end would not be heard.
+      sockets.delete(place)
       if (socket) handshakes.get(socket)?.()
       const none = { counted: null, isKeyGood: null, wrongKeys: 0, excess: 0, timer: null }
       const known: Known = { ...none, wholeAt: null, socket, replies: socket }
