@@ -77,7 +77,7 @@ export class Lines {
       // Meanwhile it was asked from another place.
       if (isBefore(line.unread, from.unread) || isBefore(from.unread, line.unread)) continue
       for (const row of extend(line, rows, rows.length < each)) {
-        if (this.#isIn(line, row.id)) continue
+        if (this.#isIn(line, row.id, 'found')) continue
         line.rows.push(row)
         this.#ids.set(row.id, line)
       }
@@ -198,11 +198,16 @@ export class Lines {
     for (const { id } of cut(line, place)) this.#ids.delete(id)
   }
 
-  /** Whether a delivery is in a line already. If it is in another one, where it stood before, it leaves that. */
-  #isIn(line: Line, id: number): boolean {
+  /**
+   * Whether a delivery is in a line already. If it is in another one, it leaves that.
+   * @param by `told`: it stood there before. `found`: it may also be there since what has found it began, so the other line is read again
+   */
+  #isIn(line: Line, id: number, by: 'told' | 'found'): boolean {
     const known = this.#ids.get(id)
     if (known === line) return true
     if (!known) return false
+    const place = known.rows.find((row) => row.id === id)
+    if (by === 'found' && place) this.#cut(known, place)
     known.rows = known.rows.filter((row) => row.id !== id)
     this.#ids.delete(id)
     if (known.rows.length === 0 && !known.unread) this.#forget(known)
@@ -211,7 +216,7 @@ export class Lines {
 
   #add({ at, id, ...key }: InLine): void {
     const line = this.#lineOf(key)
-    if (!line || this.#isIn(line, id)) return
+    if (!line || this.#isIn(line, id, 'told')) return
     const row = { at, id }
     const isBehind = line.unread !== null && isBefore(line.unread, row)
     if (isBehind || this.#ids.size >= this.#limits.rows) {
@@ -232,7 +237,7 @@ export class Lines {
     this.#cut(line, head)
     // Something before it is still to be read; or there is no place for more, and it is read when its turn comes.
     if (line.unread && isBefore(line.unread, justBefore(head))) return true
-    if (this.#ids.size >= this.#limits.rows || this.#isIn(line, id)) return true
+    if (this.#ids.size >= this.#limits.rows || this.#isIn(line, id, 'found')) return true
     line.rows.push(head)
     this.#ids.set(id, line)
     line.unread = head

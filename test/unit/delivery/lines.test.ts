@@ -85,6 +85,12 @@ function createQueue() {
       const id = [...stored.keys()][nth % Math.max(1, stored.size)]
       if (id !== undefined) stored.delete(id)
     },
+    /** Reads a line again from a place on. */
+    async readAgain(from: InLine): Promise<void> {
+      lines.reread([from])
+      const [line] = lines.classes[from.class]?.get(from.workspace_id)?.lines.values() ?? []
+      if (line) await readMore([line])
+    },
     search(): void {
       const heads = headsBehind()
       happen()
@@ -180,6 +186,23 @@ test('lines whose mail has moved to a destination that they share leave their pl
   await queue.claim(4)
   expect(queue.taken).toEqual([1, 3, 4, 2])
 })
+
+test.each(['a search', 'a read'])(
+  'what has moved to another line while %s found it where it was is not forgotten',
+  async (by) => {
+    const queue = createQueue()
+    const at = (destination: string) => ({ class: 0, workspace_id: 'ws_a', shard: 3, destination })
+    queue.accept(at('a.test'), 1)
+    queue.accept(at('a.test'), 0)
+    // It stands before the other one for the lane alone.
+    queue.vanish(1)
+    queue.between.push(() => queue.move(0, at('provider')))
+    if (by === 'a search') queue.search()
+    else await queue.readAgain({ ...at('a.test'), at: 1, id: 1 })
+    while (await queue.claim(1));
+    expect(queue.taken).toEqual([1])
+  },
+)
 
 test('what is told while a line is read is not lost, although the read has not seen it', async () => {
   const line = { class: 0, workspace_id: 'ws_a', shard: 3, destination: 'a.test' }
