@@ -4,6 +4,8 @@ import { createFindKey } from '../commands/api-keys/find.ts'
 import { createKeyCache } from '../commands/api-keys/keyCache.ts'
 import { listenForKeys } from '../commands/api-keys/keyNews.ts'
 import type { CommandDeps } from '../commands/deps.ts'
+import { factsAsked } from '../commands/emails/accept.ts'
+import { askAhead } from '../commands/emails/factsAhead.ts'
 import { createEmailGroups } from '../commands/emails/groups.ts'
 import { submitEmail } from '../commands/emails/submit.ts'
 import { submitOnce } from '../commands/emails/submitOnce.ts'
@@ -73,6 +75,10 @@ export async function listenForSubmissions(
           : submitOnce(submitting, reach, email, messageKey),
       )
     },
+    askAhead: ({ workspaceId }, email, signal) =>
+      inScope({ owner: { kind: 'workspace', workspaceId }, signal }, () =>
+        askAhead(submitting.emailGroups, workspaceId, factsAsked(email)),
+      ),
     stateFolder: config.stateFolder,
     count,
     watch,

@@ -25,7 +25,7 @@ export function createKeyFinder(
       const text = 'Send the header Authorization: Bearer <API_KEY>'
       throw new ApiError(403, 'invalid_authorization_header', text)
     }
-    const key = await find(token, address)
+    const key = await find(token, address)()
     if (key) return key
     await wrongKeyPause(address)
     throw new ApiError(403, 'invalid_api_key', 'The API key is unknown, revoked or expired')

@@ -6,8 +6,11 @@ import { createKeyLookups } from './keyLookups.ts'
 import { noteKeyUse } from './noteUse.ts'
 import { hashApiKey } from './token.ts'
 
-/** @returns the valid key, or undefined; `address` is the client's, by which look-ups take turns */
-export type FindKey = (token: string, address: string) => Promise<RequestKey | undefined>
+/**
+ * @param address the client's, by which look-ups take turns
+ * @returns gives the key of the token as it is now, each time; undefined: there is none that is valid. Who asks again need not hash the token again
+ */
+export type FindKey = (token: string, address: string) => () => Promise<RequestKey | undefined>
 
 /**
  * Makes a function that finds the valid key of a token and stores when it was used. Look-ups of keys that are not cached
@@ -29,6 +32,7 @@ export function createFindKey(
   }
   return (token, address) => {
     const hash = hashApiKey(token)
-    return cache.find(hash.toString('latin1'), () => read(hash, address))
+    const name = hash.toString('latin1')
+    return () => cache.find(name, () => read(hash, address))
   }
 }

@@ -7,6 +7,7 @@ import type { CommandDeps } from '../deps.ts'
 import { type DailyLimit, withDayPlaces } from '../limits/daily.ts'
 import { transact } from '../transact.ts'
 import { factsAsked } from './accept.ts'
+import { type FactsAhead, factsOf } from './factsAhead.ts'
 import type { EmailGroups } from './groups.ts'
 import { newEmail } from './newEmail.ts'
 import { checkSender, type SenderRefusal } from './sender.ts'
@@ -38,6 +39,8 @@ export interface SubmitEmail {
   scheduledAt: number | null
   /** The message's own, without angle brackets; undefined: it has none. */
   messageId: string | undefined
+  /** What was asked while the message came; null: nothing was. */
+  ahead: FactsAhead | null
   /** Makes the message with what it lacks; `messageId` without angle brackets. */
   sourceWith: (added: { messageId: string; date: Date }) => Buffer
 }
@@ -62,7 +65,7 @@ export async function submitEmail(
   const { subject, html, text } = input
   const asked = factsAsked(input)
   const { domainName } = asked
-  const facts = await deps.emailGroups.findFacts(workspaceId, asked)
+  const facts = await factsOf(deps.emailGroups, workspaceId, asked, input.ahead)
   const { domain: found } = facts
   const { recipients } = input
   const domain = checkSender(deps, { onlyDomainId, domainName, domain: found, recipients })

@@ -35,6 +35,8 @@ export interface HandlerDeps extends SubmissionReceiverDeps {
 interface User {
   /** The key now; undefined when it was revoked or has expired since. */
   findKeyNow: () => Promise<RequestKey | undefined>
+  /** The sender of its last message; null: there was none. */
+  lastSender: string | null
 }
 
 /** Makes a function that answers with what work gives, or with the reply that it throws. What is no reply is a fault of ours. */
@@ -77,15 +79,14 @@ export function createHandlers(
 
   const logIn = async (password: string, session: SMTPServerSession): Promise<User> => {
     const { remoteAddress } = session
-    const token = password.trim()
-    const key = await findKey(token, remoteAddress)
+    const findKeyNow = findKey(password.trim(), remoteAddress)
+    const key = await findKeyNow()
     if (!key) throw await guard.onWrongKey(session, () => wrongKeyPause(remoteAddress))
     checkPermission(key)
-    const findKeyNow = () => findKey(token, remoteAddress)
     const isKeyGood = async () => (await findKeyNow()) !== undefined
     const refusal = await guard.onKey(session, key.workspace_id, isKeyGood)
     if (refusal) throw refusal
-    return { findKeyNow }
+    return { findKeyNow, lastSender: null }
   }
 
   const handlers = {
@@ -109,9 +110,7 @@ export function createHandlers(
     onData(stream, session, done) {
       const message = inHand.take(session.id)
       const ended = guard.onMessage(session, stream)
-      const { rcptTo } = session.envelope
-      const recipients = [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))]
-      const taking = receive(stream, () => keyOf(session), recipients, message).finally(message.end)
+      const taking = receive(stream, sendingOf(session), message).finally(message.end)
       answer('data', taking.finally(ended), (err, id) => done(err, `2.0.0 Taken as ${id}`))
     },
     onClose(session) {
@@ -120,6 +119,20 @@ export function createHandlers(
     },
   } satisfies Partial<SMTPServerOptions>
   return handlers
+}
+
+/** Who sends the message that begins. */
+function sendingOf(session: SMTPServerSession) {
+  const { mailFrom, rcptTo } = session.envelope
+  const user = session.user as User | undefined
+  return {
+    keyNow: () => keyOf(session),
+    recipients: [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))],
+    expected: user?.lastSender ?? (mailFrom ? readRecipient(mailFrom.address) : null),
+    noteSender(address: string) {
+      if (user) user.lastSender = address
+    },
+  }
 }
 
 /** The key of a session, which may have been revoked since it was shown. @throws SmtpRefusal */

@@ -48,7 +48,7 @@ const removed =
   /^(bcc|x-dripline-options|return-path|sender|resent-.*|received-spf|authentication-results|arc-.*|dkim-signature|domainkey-signature|feedback-id)$/
 
 /** What a message says, without the key that was shown. */
-type ReadMessage = Omit<SubmitEmail, 'keyId'> & { key: MessageKey | null }
+type ReadMessage = Omit<SubmitEmail, 'keyId' | 'ahead'> & { key: MessageKey | null }
 
 /**
  * Reads a whole message; of a large one in steps, between which other work has its turn.

@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream'
 import type { SMTPServerDataStream } from 'smtp-server'
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
+import type { FactsAhead } from '../../commands/emails/factsAhead.ts'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
 import type { MessageKey, submitOnce } from '../../commands/emails/submitOnce.ts'
 import { ClientGone } from '../../db/shares.ts'
@@ -23,13 +24,28 @@ export interface SubmissionReceiverDeps {
     messageKey: MessageKey | null,
     signal: AbortSignal,
   ) => ReturnType<typeof submitOnce>
+  /** Asks for what `submit` will ask of an email, without waiting. */
+  askAhead: (
+    reach: Reach,
+    email: Pick<SubmitEmail, 'sender' | 'recipients'>,
+    signal: AbortSignal,
+  ) => FactsAhead
   now: () => Date
   /** Where large messages stand while they come. */
   stateFolder: string
 }
 
-/** Gives the key of a session as it is now. @throws SmtpRefusal when it may send nothing any more */
-type KeyNow = () => Promise<RequestKey>
+/** Who sends a message, and to whom. */
+interface Sending {
+  /** Gives the key of the session as it is now. @throws SmtpRefusal when it may send nothing any more */
+  keyNow: () => Promise<RequestKey>
+  /** Bare addresses of the envelope, each once. */
+  recipients: string[]
+  /** Who is expected to be its sender: that of the session's last message, or of the envelope. */
+  expected: string | null
+  /** Is told its sender. */
+  noteSender: (address: string) => void
+}
 
 /** Messages up to this size wait for no larger ones. */
 const SMALL_BYTES_MAX = MEBIBYTE
@@ -49,22 +65,23 @@ export const receiving = {
  * message is about to be committed: it may come, and wait, for minutes, and one that was revoked meanwhile sends nothing any more.
  * What its client does not wait for any more is not committed: they send it again.
  */
-export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverDeps) {
+export function createReceiver({ submit, askAhead, now, stateFolder }: SubmissionReceiverDeps) {
   const spool = createSpool(stateFolder)
   const withSmall = createFairBudget(receiving.small)
   const withLarge = createFairBudget(receiving.large)
 
   const commit = async (
-    keyNow: KeyNow,
+    { keyNow, recipients, noteSender }: Sending,
     spooled: Spooled,
-    recipients: string[],
+    ahead: FactsAhead | null,
     { signal, begin }: InHand,
   ) => {
     const key = await keyNow()
     const read = await readMessage(await spooled.read(), recipients, now())
     const { key: messageKey, ...input } = read
+    noteSender(input.sender.address)
     begin()
-    const email = { ...input, keyId: key.id }
+    const email = { ...input, keyId: key.id, ahead }
     const made = await submit(reachOf(key), email, messageKey, signal).catch((err: unknown) => {
       throw err instanceof ClientGone ? signal.reason : err
     })
@@ -76,17 +93,21 @@ export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverD
   /** @throws SmtpRefusal with the reply for a message that is not taken */
   return async (
     stream: SMTPServerDataStream,
-    keyNow: KeyNow,
-    recipients: string[],
+    sending: Sending,
     message: InHand,
   ): Promise<string> => {
-    const key = await keyNow()
+    const { recipients, expected } = sending
+    const key = await sending.keyNow()
+    const ahead =
+      expected === null
+        ? null
+        : askAhead(reachOf(key), { sender: { address: expected }, recipients }, message.signal)
     const spooled = spool.open(key.workspace_id)
     try {
       await keep(stream, spooled)
       const { bytes } = spooled
       const inTurn = bytes > SMALL_BYTES_MAX ? withLarge : withSmall
-      const work = () => commit(keyNow, spooled, recipients, message)
+      const work = () => commit(sending, spooled, ahead, message)
       return await inTurn(key.workspace_id, bytes, work, message.signal)
     } finally {
       // The mail may be committed: what becomes of the file must not make its sender send it again.

@@ -228,6 +228,19 @@ test.each([
   expect(await listEnds(workspaceId)).toEqual([end, end])
 })
 
+test('a batch in which one contact waits for the event of another, and nobody for their own, takes one statement', async () => {
+  const workspace = await seedWorkspace(db)
+  const { workspaceId } = workspace
+  const events = [eventOf(), eventOf()]
+  const [one, other] = events
+  if (!one || !other) throw new Error('no event')
+  await showQuiet(workspaceId, events)
+  const started = await startFor(workspace, one.email)
+  await insertWait(workspaceId, started, { event_name: other.eventName }).execute(db)
+  expect(await tryBatch(workspaceId, events)).toEqual(['recorded', 1])
+  expect(await listEnds(workspaceId)).toEqual([null])
+})
+
 test.each([
   ['read committed', [db, url]],
   // What the connections of the service do not take over.

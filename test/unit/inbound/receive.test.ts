@@ -11,6 +11,7 @@ import { createInHand } from '../../../inbound/inHand.ts'
 import { createReceiver } from '../../../inbound/submission/receive.ts'
 import { stopping } from '../../../inbound/submission/replies.ts'
 import { spoolLimits } from '../../../inbound/submission/spool.ts'
+import { askNothingAhead, sendingOf } from '../../setup/sending.ts'
 
 const key = { id: 'key_1', workspace_id: 'ws_1', domain_id: null } as RequestKey
 const inHand = createInHand(stopping())
@@ -32,10 +33,19 @@ test.each(['before its file is open', 'when its file is open'])(
     const stateFolder = mkdtempSync(join(tmpdir(), 'dripline-receive-'))
     onTestFinished(() => rmSync(stateFolder, { recursive: true }))
     const submit = () => Promise.reject(new Error('there is no whole message'))
-    const receive = createReceiver({ submit, now: () => new Date(), stateFolder })
+    const receive = createReceiver({
+      ...askNothingAhead,
+      submit,
+      now: () => new Date(),
+      stateFolder,
+    })
     const stream = Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false })
     const source = stream as unknown as SMTPServerDataStream
-    const taking = receive(source, async () => key, ['ada@example.test'], inHand.take('a'))
+    const taking = receive(
+      source,
+      sendingOf(async () => key),
+      inHand.take('a'),
+    )
     const line = `${'x'.repeat(70)}\r\n`
     const part = Buffer.from(
       line.repeat(Math.ceil((spoolLimits.messageMemoryMax + 1) / line.length)),
@@ -55,12 +65,12 @@ test('a message that breaks off while its key is looked up is refused', async ()
   const stateFolder = mkdtempSync(join(tmpdir(), 'dripline-receive-'))
   onTestFinished(() => rmSync(stateFolder, { recursive: true }))
   const submit = () => Promise.reject(new Error('there is no whole message'))
-  const receive = createReceiver({ submit, now: () => new Date(), stateFolder })
+  const receive = createReceiver({ ...askNothingAhead, submit, now: () => new Date(), stateFolder })
   const stream = Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false })
   const closed = once(stream, 'close')
   const keyNow = () => closed.then(() => key)
   const source = stream as unknown as SMTPServerDataStream
-  const taking = receive(source, keyNow, ['ada@example.test'], inHand.take('b'))
+  const taking = receive(source, sendingOf(keyNow), inHand.take('b'))
   stream.write('Subject: half')
   stream.destroy()
   await expect(taking).rejects.toThrow('4.4.2 The connection broke')

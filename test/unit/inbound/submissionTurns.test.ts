@@ -12,6 +12,7 @@ import { stopping } from '../../../inbound/submission/replies.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
 import { eventually } from '../../setup/eventually.ts'
 import { messageOf } from '../../setup/messages.ts'
+import { askNothingAhead, sendingOf } from '../../setup/sending.ts'
 
 const MEBIBYTE = 1024 * 1024
 const inHand = createInHand(stopping())
@@ -25,6 +26,7 @@ function open() {
     letGo = resolve
   })
   const receive = createReceiver({
+    ...askNothingAhead,
     stateFolder: folder,
     now: () => new Date(),
     async submit({ workspaceId }) {
@@ -47,7 +49,13 @@ function open() {
       const key = { id: 'key_1', workspace_id: workspace as WorkspaceId } as RequestKey
       const source = stream as unknown as SMTPServerDataStream
       const message = inHand.take(String(all.length))
-      all.push(receive(source, async () => key, ['ada@example.test'], message))
+      all.push(
+        receive(
+          source,
+          sendingOf(async () => key),
+          message,
+        ),
+      )
     },
   }
 }
