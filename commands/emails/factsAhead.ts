@@ -1,5 +1,7 @@
 // Asks for what must be known to accept a message while the message still comes, so that its commit waits for one round trip less.
 import type { AskedSendFacts, SendFacts } from '../../db/emails/sendFacts.ts'
+import { isUnavailable } from '../../db/failures.ts'
+import { NoPlace } from '../../db/shares.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { EmailGroups } from './groups.ts'
 
@@ -11,8 +13,8 @@ export interface FactsAhead {
   asked: AskedSendFacts
   /** When, by `performance.now()`. */
   at: number
-  /** Null: they could not be read. */
-  facts: Promise<SendFacts | null>
+  /** Rejects as `findFacts`. */
+  facts: Promise<SendFacts>
 }
 
 /** Asks, and does not wait. */
@@ -21,20 +23,32 @@ export function askAhead(
   workspaceId: WorkspaceId,
   asked: AskedSendFacts,
 ): FactsAhead {
-  const facts = findFacts(workspaceId, asked).catch(() => null)
+  const facts = findFacts(workspaceId, asked)
+  // The message may be given up before anybody waits for it.
+  facts.catch(() => undefined)
   return { asked, at: performance.now(), facts }
 }
 
-/** Gives what was asked ahead if it is the same and not old, and asks else. @throws as `findFacts` */
+/**
+ * Gives what was asked ahead if it is the same, not old, and good enough; else asks. So nothing is refused for what was true before its end.
+ * @throws as `findFacts`. Where no connection is free, or Postgres is away, it does not ask again
+ */
 export async function factsOf(
   { findFacts }: Pick<EmailGroups, 'findFacts'>,
   workspaceId: WorkspaceId,
   asked: AskedSendFacts,
   ahead: FactsAhead | null,
+  isGood: (facts: SendFacts) => boolean,
 ): Promise<SendFacts> {
-  const isGood = ahead && performance.now() - ahead.at <= FRESH_MS && isSame(ahead.asked, asked)
-  const known = isGood ? await ahead.facts : null
-  return known ?? findFacts(workspaceId, asked)
+  const isOfIt = ahead && performance.now() - ahead.at <= FRESH_MS && isSame(ahead.asked, asked)
+  const known = isOfIt ? await ahead.facts.catch(unlessAsked) : null
+  return known && isGood(known) ? known : findFacts(workspaceId, asked)
+}
+
+/** @throws what asking again would wait for as long */
+function unlessAsked(err: unknown): null {
+  if (isUnavailable(err) || err instanceof NoPlace) throw err
+  return null
 }
 
 const isSame = (one: AskedSendFacts, other: AskedSendFacts): boolean =>

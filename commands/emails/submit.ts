@@ -1,4 +1,5 @@
 // Accepts a whole message, which is sent as it was written: commits the email with its deliveries and its source.
+import type { SendFacts } from '../../db/emails/sendFacts.ts'
 import { insertSourceRest, SOURCE_SLICE_BYTES } from '../../db/emails/sources.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import type { Reach } from '../../rules/reach.ts'
@@ -65,10 +66,12 @@ export async function submitEmail(
   const { subject, html, text } = input
   const asked = factsAsked(input)
   const { domainName } = asked
-  const facts = await factsOf(deps.emailGroups, workspaceId, asked, input.ahead)
-  const { domain: found } = facts
   const { recipients } = input
-  const domain = checkSender(deps, { onlyDomainId, domainName, domain: found, recipients })
+  const senderOf = ({ domain }: SendFacts) =>
+    checkSender(deps, { onlyDomainId, domainName, domain, recipients })
+  const isGood = (facts: SendFacts) => !isRefusal(senderOf(facts))
+  const facts = await factsOf(deps.emailGroups, workspaceId, asked, input.ahead, isGood)
+  const domain = senderOf(facts)
   if (isRefusal(domain)) return domain
   const made = newEmail(deps, {
     ...input,

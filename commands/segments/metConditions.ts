@@ -14,4 +14,5 @@ export const tooMuchMet = (path: string, what: string, bytesMax: number): Proble
 })
 
 /** Of segments, those that they name included. */
-export const SEGMENTS_MET = 'the conditions of segments at which triggers begin'
+export const SEGMENTS_MET =
+  'the conditions of segments at which triggers begin, with those of segments that they name,'

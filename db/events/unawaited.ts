@@ -15,6 +15,7 @@ import {
   toAsked,
   writesOf,
 } from './groupWrites.ts'
+import { oneWait } from './lookFor.ts'
 
 /** What the log of Postgres says where the guard has refused: an operator finds these texts in docs/operating.md. */
 const AWAITED = 'some of these events start or wake something: they are recorded in more steps'
@@ -42,13 +43,13 @@ const writes = writesOf(
 )
 
 /**
- * A `select` of such open waits of the contacts that were written. All of them are looked for in one walk over an index, which costs less than a
- * walk for each; `offset 0` keeps the planner from making one of each after all.
+ * A `select` of such open waits `w` of the contacts that were written. All of them are looked for in one walk over an index, which costs less than a
+ * walk for each.
  */
 const openWaits = (workspaceId: RawBuilder<WorkspaceId>, such: RawBuilder<unknown>) => sql`
-        select w.contact_id, w.event_name from event_waits w
+        select from event_waits w
         where w.contact_id = any(string_to_array(current_setting(${CONTACTS}), ',')) and ${such}
-          and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null offset 0`
+          and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null`
 
 interface AskedOfGuard {
   workspaceId: WorkspaceId
@@ -61,27 +62,36 @@ interface AskedOfGuard {
  * change, if segments of the workspace are kept, or, with `wait`, if some of them were written and others not. It runs under the locks of the
  * contacts, under which waits are registered, so it sees each of their waits. It looks for what `lookFor` looks for: whatever
  * else an event may start or wake one day belongs into both.
+ * @param have whether all events are of one name: then one walk finds who waits for it. Of several each contact is looked for by itself, since
+ * before Postgres 17 a walk by two lists looks for each pair of them
  */
-const guard = compileOnce<AskedOfGuard, SqlBool>((slot) => {
-  const workspaceId = sql<WorkspaceId>`${slot((asked) => asked.workspaceId)}::text`
-  const names = unseen(
-    sql`${slot(({ events }) => binaryTexts(events.map(({ event_name }) => event_name)))}::text[]`,
-  )
-  const isWhole = sql`${slot(({ onHeld }) => String(onHeld === 'wait'))}::boolean`
-  const trigger = sql`select from workflow_triggers t where t.workspace_id = ${workspaceId} and t.event_name`
-  const awaited = sql`exists (${trigger} = any(array(select distinct event_name from given)))
+const guardOf = (have: 'one name' | 'names') =>
+  compileOnce<AskedOfGuard, SqlBool>((slot) => {
+    const workspaceId = sql<WorkspaceId>`${slot((asked) => asked.workspaceId)}::text`
+    const names = unseen(
+      sql`${slot(({ events }) => binaryTexts(events.map(({ event_name }) => event_name)))}::text[]`,
+    )
+    const isWhole = sql`${slot(({ onHeld }) => String(onHeld === 'wait'))}::boolean`
+    const trigger = sql`select from workflow_triggers t where t.workspace_id = ${workspaceId} and t.event_name`
+    const waitsForName = openWaits(
+      workspaceId,
+      sql`w.event_name = (select event_name from given limit 1)`,
+    )
+    const waitsForNames = sql`select from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one`
+    const awaited = sql`exists (${trigger} = any(array(select distinct event_name from given)))
       or current_setting(${HAS_MADE})::boolean and exists (${trigger} = ${sql.lit(happenings.contactCreated)})
       or (${keptKeys(workspaceId)}) is not null
-      or exists (select from (${openWaits(workspaceId, sql`w.event_name = any(array(select distinct event_name from given))`)}) w
-        join given g on g.contact_id = w.contact_id and g.event_name = w.event_name)
+      or exists (${have === 'one name' ? waitsForName : waitsForNames})
       or exists (${openWaits(workspaceId, sql`w.watched`)})`
-  const notAll = sql`${isWhole} and (select bool_or(contact_id = '') and bool_or(contact_id <> '') from given)`
-  return sql`
+    const notAll = sql`${isWhole} and (select bool_or(contact_id = '') and bool_or(contact_id <> '') from given)`
+    return sql`
     with given as materialized (
       select * from unnest(string_to_array(current_setting(${CONTACTS}), ','), ${names}) as g(contact_id, event_name)
     )
     select ${failIf(awaited, AWAITED)}, ${failIf(notAll, NOT_ALL)}`
-})
+  })
+
+const guards = { one: guardOf('one name'), several: guardOf('names') }
 
 /**
  * Writes contacts and events as `insertEventGroup` does, as a transaction of its own.
@@ -98,6 +108,8 @@ export async function insertUnawaitedGroup(
   onHeld: OnHeldContacts,
 ): Promise<(string | null)[] | 'awaited' | 'not_all'> {
   const [asked, are] = toAsked(workspaceId, events)
+  const isOneName = events.every(({ event_name }) => event_name === events[0]?.event_name)
+  const guard = guards[isOneName ? 'one' : 'several']
   try {
     const { rows } = await executeGuarded(
       db,

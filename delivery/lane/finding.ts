@@ -111,8 +111,8 @@ export function createFinding(deps: FindingDeps) {
       cursor.forget()
       throw err
     })
-    lines.add(arrivals.late)
-    lines.add(arrivals.fresh)
+    lines.arrived(arrivals.late)
+    lines.arrived(arrivals.fresh)
     if (cursor.learn(arrivals, now_ms, isLast)) searches.soon()
     return arrivals.fresh.length >= ARRIVALS_MAX
   }

@@ -32,9 +32,14 @@ export class Lines {
     this.#limits = limits
   }
 
-  /** Learns of deliveries that stand in line now. */
+  /** Learns of deliveries that the lane itself has put in line. */
   add(rows: readonly InLine[]): void {
-    for (const row of rows) this.#add(row)
+    for (const row of rows) this.#add(row, 'told')
+  }
+
+  /** Learns of deliveries that were accepted, as a statement has found them: since then they may have been put in another line. */
+  arrived(rows: readonly InLine[]): void {
+    for (const row of rows) this.#add(row, 'found')
   }
 
   /** Learns the first delivery of lines that a search has found; what stands behind it is read again. */
@@ -214,9 +219,9 @@ export class Lines {
     return false
   }
 
-  #add({ at, id, ...key }: InLine): void {
+  #add({ at, id, ...key }: InLine, by: 'told' | 'found'): void {
     const line = this.#lineOf(key)
-    if (!line || this.#isIn(line, id, 'told')) return
+    if (!line || this.#isIn(line, id, by)) return
     const row = { at, id }
     const isBehind = line.unread !== null && isBefore(line.unread, row)
     if (isBehind || this.#ids.size >= this.#limits.rows) {

@@ -12,6 +12,8 @@ import type { WebhookDeps } from './deps.ts'
 const SETTLED_MAX = 500
 /** Under load, how long tries wait for others: nobody waits for them, and each commit is waited for by the disk. */
 const GATHER_MS = 20
+/** From one line of the log to the next that says that a try was not written. */
+const SAY_MS = 1_000
 
 type Deps = Pick<WebhookDeps, 'db' | 'now' | 'wake' | 'log' | 'metrics'>
 
@@ -32,6 +34,7 @@ export function createWebhookSettler(
 
 /** Makes the function that writes a try with others. @returns what has kept it from being written */
 function createGroups(deps: Deps): (one: SettledTry) => Promise<unknown> {
+  const say = sayAtTimes(deps)
   return createBatcher<SettledTry, unknown>(
     async (tries) => {
       // Whoever holds the row of an endpoint holds up all of its tries, and no other.
@@ -43,17 +46,24 @@ function createGroups(deps: Deps): (one: SettledTry) => Promise<unknown> {
           tries.filter(({ webhook_id }) => own.has(webhook_id)),
         )
       })
-      const failed = ids.filter((_, i) => faults[i] !== undefined)
-      if (failed.length > 0) {
-        const err = faults.find((fault) => fault !== undefined)
-        deps.log.warn({ err, webhook_ids: failed }, 'an outcome was not written; trying again')
-      }
+      const failed = faults.findIndex((fault) => fault !== undefined)
+      if (failed >= 0) say(faults[failed], ids[failed])
       const faultOf = new Map(ids.map((id, i) => [id, faults[i]]))
       return tries.map(({ webhook_id }) => faultOf.get(webhook_id))
     },
     SETTLED_MAX,
     { gather_ms: GATHER_MS },
   )
+}
+
+/** Makes the function that logs that a try was not written, once in a while: where Postgres is away no group is. */
+function sayAtTimes({ log }: Pick<Deps, 'log'>) {
+  let said = Number.NEGATIVE_INFINITY
+  return (err: unknown, webhook_id: string | undefined): void => {
+    if (performance.now() - said < SAY_MS) return
+    said = performance.now()
+    log.warn({ err, webhook_id }, 'an outcome was not written; trying again')
+  }
 }
 
 /** Writes tries in one commit. */

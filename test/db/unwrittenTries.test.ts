@@ -39,7 +39,7 @@ test('an answer is kept until it can be written', async () => {
   })
   expect(server.came('/hook')).toHaveLength(1)
   expect(warned).toHaveBeenCalledWith(
-    { err: expect.objectContaining({ code: '53100' }), webhook_ids: [body.id] },
+    { err: expect.objectContaining({ code: '53100' }), webhook_id: body.id },
     'an outcome was not written; trying again',
   )
   await sql`drop trigger refuse on webhook_deliveries`.execute(db)

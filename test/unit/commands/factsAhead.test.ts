@@ -1,7 +1,8 @@
 // What is asked while a message comes: it counts for the same email, and not for long.
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { askAhead, factsOf } from '../../../commands/emails/factsAhead.ts'
+import { askAhead, type FactsAhead, factsOf } from '../../../commands/emails/factsAhead.ts'
 import type { AskedSendFacts, SendFacts } from '../../../db/emails/sendFacts.ts'
+import { NoPlace } from '../../../db/shares.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
 
 const workspaceId = 'ws_1' as WorkspaceId
@@ -9,21 +10,28 @@ const asked = { domainName: 'sender.test', addresses: ['a@example.test', 'b@exam
 const isAsked = (more: Partial<AskedSendFacts> = {}) => ({ ...structuredClone(asked), ...more })
 
 /** Answers each time with another contact. @param failures of the first times */
-function answering(failures = 0) {
+function answering(failures = 0, failure = new Error('not now')) {
   let times = 0
   const findFacts = async (): Promise<SendFacts> => {
     times += 1
-    if (times <= failures) throw new Error('not now')
+    if (times <= failures) throw failure
     return { domain: null, contactEmails: [`${times}@example.test`] }
   }
   return { findFacts }
 }
-const toldBy = async (of: Promise<SendFacts>) => (await of).contactEmails[0]
+type Groups = ReturnType<typeof answering>
+/** The contact by which the facts that an email gets are known. */
+const toldBy = async (
+  groups: Groups,
+  email: AskedSendFacts,
+  ahead: FactsAhead | null,
+  isGood = (_: SendFacts) => true,
+) => (await factsOf(groups, workspaceId, email, ahead, isGood)).contactEmails[0]
 
 test('what was asked for the same email is not asked again', async () => {
   const groups = answering()
   const ahead = askAhead(groups, workspaceId, asked)
-  expect(await toldBy(factsOf(groups, workspaceId, isAsked(), ahead))).toBe('1@example.test')
+  expect(await toldBy(groups, isAsked(), ahead)).toBe('1@example.test')
 })
 
 test.each([
@@ -33,7 +41,7 @@ test.each([
 ])('an email $what is asked for itself', async ({ email }) => {
   const groups = answering()
   const ahead = askAhead(groups, workspaceId, asked)
-  expect(await toldBy(factsOf(groups, workspaceId, email, ahead))).toBe('2@example.test')
+  expect(await toldBy(groups, email, ahead)).toBe('2@example.test')
 })
 
 test('what was asked too long ago is asked again', async () => {
@@ -42,18 +50,30 @@ test('what was asked too long ago is asked again', async () => {
   const now = performance.now()
   const clock = vi.spyOn(performance, 'now').mockReturnValue(now + 251)
   onTestFinished(() => clock.mockRestore())
-  expect(await toldBy(factsOf(groups, workspaceId, asked, ahead))).toBe('2@example.test')
+  expect(await toldBy(groups, asked, ahead)).toBe('2@example.test')
 })
 
 test('what could not be read is asked again, and what fails then is told', async () => {
   const groups = answering(1)
   const ahead = askAhead(groups, workspaceId, asked)
-  expect(await toldBy(factsOf(groups, workspaceId, asked, ahead))).toBe('2@example.test')
+  expect(await toldBy(groups, asked, ahead)).toBe('2@example.test')
   const failing = answering(2)
   const failed = askAhead(failing, workspaceId, asked)
-  await expect(factsOf(failing, workspaceId, asked, failed)).rejects.toThrow('not now')
+  await expect(toldBy(failing, asked, failed)).rejects.toThrow('not now')
+})
+
+test('nobody asks again while no connection is free', async () => {
+  const groups = answering(1, new NoPlace('too many wait already'))
+  const ahead = askAhead(groups, workspaceId, asked)
+  await expect(toldBy(groups, asked, ahead)).rejects.toThrow('too many wait already')
+})
+
+test('nothing is refused for what was true before', async () => {
+  const groups = answering()
+  const ahead = askAhead(groups, workspaceId, asked)
+  expect(await toldBy(groups, asked, ahead, () => false)).toBe('2@example.test')
 })
 
 test('nothing was asked ahead', async () => {
-  expect(await toldBy(factsOf(answering(), workspaceId, asked, null))).toBe('1@example.test')
+  expect(await toldBy(answering(), asked, null)).toBe('1@example.test')
 })

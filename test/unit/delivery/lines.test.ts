@@ -66,7 +66,14 @@ function createQueue() {
       lastId += 1
       const row = { ...key, at, id: lastId }
       stored.set(lastId, row)
-      lines.add([row])
+      lines.arrived([row])
+    },
+    /** As `accept`, but that the lane's look for it is slow. @returns has the lane learn what it has found */
+    acceptSlowly(key: LineKey, at: number): () => void {
+      lastId += 1
+      const row = { ...key, at, id: lastId }
+      stored.set(lastId, row)
+      return () => lines.arrived([row])
     },
     /** One is made ready whose destination was learned since. */
     move(nth: number, key: Pick<LineKey, 'shard' | 'destination'>): void {
@@ -128,6 +135,7 @@ const place = fc.record({
 })
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ accept: key, at: fc.integer({ min: 0, max: 5 }) }) },
+  { weight: 1, arbitrary: fc.record({ acceptSlowly: key, at: fc.integer({ min: 0, max: 5 }) }) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -148,6 +156,8 @@ test('each delivery is taken once, and none is forgotten', async () => {
       for (const [one, isLate] of all) {
         if ('claim' in one) await queue.claim(one.claim, one.full)
         else if ('search' in one) queue.search()
+        else if ('acceptSlowly' in one)
+          queue.between.push(queue.acceptSlowly(one.acceptSlowly, one.at))
         else {
           const work =
             'accept' in one
@@ -185,6 +195,19 @@ test('lines whose mail has moved to a destination that they share leave their pl
   queue.accept(at('d.test'), 0)
   await queue.claim(4)
   expect(queue.taken).toEqual([1, 3, 4, 2])
+})
+
+test('what has moved to another line while a look for arrivals found it where it was is not forgotten', async () => {
+  const queue = createQueue()
+  const at = (destination: string) => ({ class: 0, workspace_id: 'ws_a', shard: 3, destination })
+  queue.accept(at('a.test'), 0)
+  const learn = queue.acceptSlowly(at('a.test'), 1)
+  // It stands before the other one for the lane alone.
+  queue.vanish(0)
+  queue.move(0, at('provider'))
+  learn()
+  while (await queue.claim(1));
+  expect(queue.taken).toEqual([2])
 })
 
 test.each(['a search', 'a read'])(
