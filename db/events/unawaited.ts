@@ -5,7 +5,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import { executeGuarded, failIf, isRefusedByGuard } from '../guarded.ts'
-import { compileOnce } from '../prepared.ts'
+import { compileOnce, type Slots } from '../prepared.ts'
 import { keptKeys } from '../segments/kept.ts'
 import { unseen } from '../unseen.ts'
 import {
@@ -42,15 +42,6 @@ const writes = writesOf(
   { stopsAtPrior: true },
 )
 
-/**
- * A `select` of such open waits `w` of the contacts that were written. All of them are looked for in one walk over an index, which costs less than a
- * walk for each.
- */
-const openWaits = (workspaceId: RawBuilder<WorkspaceId>, such: RawBuilder<unknown>) => sql`
-        select from event_waits w
-        where w.contact_id = any(string_to_array(current_setting(${CONTACTS}), ',')) and ${such}
-          and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null`
-
 interface AskedOfGuard {
   workspaceId: WorkspaceId
   events: readonly GroupedRow[]
@@ -62,36 +53,63 @@ interface AskedOfGuard {
  * change, if segments of the workspace are kept, or, with `wait`, if some of them were written and others not. It runs under the locks of the
  * contacts, under which waits are registered, so it sees each of their waits. It looks for what `lookFor` looks for: whatever
  * else an event may start or wake one day belongs into both.
- * @param have whether all events are of one name: then one walk finds who waits for it. Of several each contact is looked for by itself, since
- * before Postgres 17 a walk by two lists looks for each pair of them
  */
-const guardOf = (have: 'one name' | 'names') =>
+const guardOf = (eventsOf: (slot: Slots<AskedOfGuard>) => EventsOfGuard) =>
   compileOnce<AskedOfGuard, SqlBool>((slot) => {
     const workspaceId = sql<WorkspaceId>`${slot((asked) => asked.workspaceId)}::text`
+    const { names, waitFor } = eventsOf(slot)
+    const isWhole = sql`${slot(({ onHeld }) => String(onHeld === 'wait'))}::boolean`
+    const trigger = sql`select from workflow_triggers t where t.workspace_id = ${workspaceId} and t.event_name`
+    // All waits of these contacts are looked for in one walk over an index, which costs less than a walk for each.
+    const open = sql`w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null`
+    const ofContacts = sql`select from event_waits w where w.contact_id = any((select ids from given)::text[]) and ${open}`
+    const awaited = sql`exists (${trigger} = any(${names}))
+      or current_setting(${HAS_MADE})::boolean and exists (${trigger} = ${sql.lit(happenings.contactCreated)})
+      or (${keptKeys(workspaceId)}) is not null
+      or exists (${waitFor(ofContacts, workspaceId)})
+      or exists (${ofContacts} and w.watched)`
+    const notAll = sql`${isWhole} and '' = any(ids) and '' <> any(ids)`
+    return sql`
+    with given as materialized (select string_to_array(current_setting(${CONTACTS}), ',') as ids)
+    select ${failIf(awaited, AWAITED)}, ${failIf(notAll, NOT_ALL)} from given`
+  })
+
+/** What a guard looks for of its events. */
+interface EventsOfGuard {
+  /** Their names: an expression of type text[]. */
+  names: RawBuilder<unknown>
+  /**
+   * A `select` of waits for them.
+   * @param ofContacts a `select` of open waits `w` of their contacts, which takes further conditions
+   */
+  waitFor: (
+    ofContacts: RawBuilder<unknown>,
+    workspaceId: RawBuilder<WorkspaceId>,
+  ) => RawBuilder<unknown>
+}
+
+const guards = {
+  /** Of one name. */
+  one: guardOf((slot) => {
+    const name = sql`${slot(({ events }) => events[0]?.event_name)}::text`
+    return {
+      names: sql`array[${name}]`,
+      waitFor: (ofContacts) => sql`${ofContacts} and w.event_name = ${name}`,
+    }
+  }),
+  /** Each contact is looked for by itself: before Postgres 17 a walk by two lists looks for each pair of them. */
+  several: guardOf((slot) => {
     const names = unseen(
       sql`${slot(({ events }) => binaryTexts(events.map(({ event_name }) => event_name)))}::text[]`,
     )
-    const isWhole = sql`${slot(({ onHeld }) => String(onHeld === 'wait'))}::boolean`
-    const trigger = sql`select from workflow_triggers t where t.workspace_id = ${workspaceId} and t.event_name`
-    const waitsForName = openWaits(
-      workspaceId,
-      sql`w.event_name = (select event_name from given limit 1)`,
-    )
-    const waitsForNames = sql`select from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one`
-    const awaited = sql`exists (${trigger} = any(array(select distinct event_name from given)))
-      or current_setting(${HAS_MADE})::boolean and exists (${trigger} = ${sql.lit(happenings.contactCreated)})
-      or (${keptKeys(workspaceId)}) is not null
-      or exists (${have === 'one name' ? waitsForName : waitsForNames})
-      or exists (${openWaits(workspaceId, sql`w.watched`)})`
-    const notAll = sql`${isWhole} and (select bool_or(contact_id = '') and bool_or(contact_id <> '') from given)`
-    return sql`
-    with given as materialized (
-      select * from unnest(string_to_array(current_setting(${CONTACTS}), ','), ${names}) as g(contact_id, event_name)
-    )
-    select ${failIf(awaited, AWAITED)}, ${failIf(notAll, NOT_ALL)}`
-  })
-
-const guards = { one: guardOf('one name'), several: guardOf('names') }
+    return {
+      names: sql`array(select distinct n from unnest(${names}) as n)`,
+      waitFor: (_, workspaceId) => sql`
+        select from unnest((select ids from given), ${names}) as g(contact_id, event_name)
+          cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one`,
+    }
+  }),
+}
 
 /**
  * Writes contacts and events as `insertEventGroup` does, as a transaction of its own.
