@@ -37,7 +37,7 @@ const codes = {
   template_not_published: 'Mail is made from the published version. Publish the template first.',
   template_with_content: 'Use either `template_id`, or `html` and `text`.',
   too_deep: `The design is nested deeper than ${limits.jsonDepthMax} levels. Flatten what is nested.`,
-  too_large: `The design is over ${limits.designBytesMax / 1024} KiB of JSON: keep long texts in templates. Or the filters of triggers, or the conditions of segments, of all active workflows would be over ${limits.metConditionsBytesMax / MEBIBYTE} MiB together: the message says which.`,
+  too_large: `The design is over ${limits.designBytesMax / 1024} KiB of JSON: keep long texts in templates. Or the filters of triggers, or the conditions of segments, of all active workflows would be over ${limits.metConditionsBytesMax / MEBIBYTE} MiB together (${limits.resumedConditionsBytesMax / MEBIBYTE} MiB where a paused workflow is taken up again): the message says which.`,
   too_many:
     'There are more of them than a design, a node or an answer may hold. The message says how many. Problems beyond those that are listed show after these are mended.',
   unknown_audience:
