@@ -1,7 +1,10 @@
 // Addresses as SMTP gives them, with their domain as everything of ours is named.
 import { domainToASCII } from 'node:url'
 
-/** A name that is written in ASCII as it is: its last label is no number, as of an IP address, and none is encoded. */
+/**
+ * A name that is written in ASCII as it is: its last label is no number, as of an IP address, and none is encoded. The rules of names take longer
+ * than most of what is read of a message.
+ */
 const PLAIN = /^(?!.*xn--)(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*$/
 
 /**

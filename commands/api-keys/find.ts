@@ -13,7 +13,7 @@ import { hashApiKey } from './token.ts'
 export type FindKey = (token: string, address: string) => () => Promise<RequestKey | undefined>
 
 /**
- * Makes a function that finds the valid key of a token and stores when it was used. Look-ups of keys that are not cached
+ * Makes what finds the valid key of a token, each time that it is asked, and stores when the key was used. Look-ups of keys that are not cached
  * take turns by the client's address.
  * @param onFailure called when the last use of a key could not be stored, which nobody waits for
  */

@@ -6,13 +6,13 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { EmailGroups } from './groups.ts'
 
 /** How long an answer counts: meanwhile the domain may be deleted, or a recipient become a contact. A small message takes a few round trips to its client. */
-const FRESH_MS = 250
+export const FRESH_MS = 250
 
 /** What was asked ahead. */
 export interface FactsAhead {
   asked: AskedSendFacts
   /** When, by `performance.now()`. */
-  at: number
+  asked_ms: number
   /** Rejects as `findFacts`. */
   facts: Promise<SendFacts>
 }
@@ -26,27 +26,29 @@ export function askAhead(
   const facts = findFacts(workspaceId, asked)
   // The message may be given up before anybody waits for it.
   facts.catch(() => undefined)
-  return { asked, at: performance.now(), facts }
+  return { asked, asked_ms: performance.now(), facts }
 }
 
 /**
- * Gives what was asked ahead if it is the same, not old, and good enough; else asks. So nothing is refused for what was true before its end.
- * @throws as `findFacts`. Where no connection is free, or Postgres is away, it does not ask again
+ * Gives what was asked ahead if it is for the same email, not old, and accepted; else asks. So an email is refused by what is true at its end.
+ * @param isAccepted whether the email is not refused by such facts
+ * @throws as `findFacts`; what it has failed by ahead where no connection was free, or Postgres was away: to ask again would wait as long
  */
 export async function factsOf(
   { findFacts }: Pick<EmailGroups, 'findFacts'>,
   workspaceId: WorkspaceId,
   asked: AskedSendFacts,
   ahead: FactsAhead | null,
-  isGood: (facts: SendFacts) => boolean,
+  isAccepted: (facts: SendFacts) => boolean,
 ): Promise<SendFacts> {
-  const isOfIt = ahead && performance.now() - ahead.at <= FRESH_MS && isSame(ahead.asked, asked)
-  const known = isOfIt ? await ahead.facts.catch(unlessAsked) : null
-  return known && isGood(known) ? known : findFacts(workspaceId, asked)
+  const isUsable =
+    ahead && performance.now() - ahead.asked_ms <= FRESH_MS && isSame(ahead.asked, asked)
+  const known = isUsable ? await ahead.facts.catch(throwUnavailable) : null
+  return known && isAccepted(known) ? known : findFacts(workspaceId, asked)
 }
 
-/** @throws what asking again would wait for as long */
-function unlessAsked(err: unknown): null {
+/** @throws what asking again would only wait for */
+function throwUnavailable(err: unknown): null {
   if (isUnavailable(err) || err instanceof NoPlace) throw err
   return null
 }

@@ -69,8 +69,8 @@ export async function submitEmail(
   const { recipients } = input
   const senderOf = ({ domain }: SendFacts) =>
     checkSender(deps, { onlyDomainId, domainName, domain, recipients })
-  const isGood = (facts: SendFacts) => !isRefusal(senderOf(facts))
-  const facts = await factsOf(deps.emailGroups, workspaceId, asked, input.ahead, isGood)
+  const isAccepted = (facts: SendFacts) => !isRefusal(senderOf(facts))
+  const facts = await factsOf(deps.emailGroups, workspaceId, asked, input.ahead, isAccepted)
   const domain = senderOf(facts)
   if (isRefusal(domain)) return domain
   const made = newEmail(deps, {

@@ -1,10 +1,12 @@
-// What an event meets of a workspace at most: the filters of triggers and the conditions of segments at which active workflows begin.
+// Makes the problem of a design or a segment with which events would meet more conditions than they may.
 import type { Problem } from '../../rules/design/problem.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
 
 /**
- * The problem of a design or a segment with which events would meet more.
- * @param what whose JSON is counted, @param bytesMax of `limits`
+ * The problem of what is too large with all that is active.
+ * @param path where in the design or the segment it stands
+ * @param what whose JSON is counted
+ * @param bytesMax of `limits`
  */
 export const tooMuchMet = (path: string, what: string, bytesMax: number): Problem => ({
   node_id: null,
@@ -15,4 +17,4 @@ export const tooMuchMet = (path: string, what: string, bytesMax: number): Proble
 
 /** Of segments, those that they name included. */
 export const SEGMENTS_MET =
-  'the conditions of segments at which triggers begin, with those of segments that they name,'
+  'the conditions of segments at which workflows begin, with those of segments that they name,'

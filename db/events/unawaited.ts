@@ -60,7 +60,7 @@ const guardOf = (eventsOf: (slot: Slots<AskedOfGuard>) => EventsOfGuard) =>
     const { names, waitFor } = eventsOf(slot)
     const isWhole = sql`${slot(({ onHeld }) => String(onHeld === 'wait'))}::boolean`
     const trigger = sql`select from workflow_triggers t where t.workspace_id = ${workspaceId} and t.event_name`
-    // All waits of these contacts are looked for in one walk over an index, which costs less than a walk for each.
+    // One walk over an index for all contacts costs less than one for each.
     const open = sql`w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null`
     const ofContacts = sql`select from event_waits w where w.contact_id = any((select ids from given)::text[]) and ${open}`
     const awaited = sql`exists (${trigger} = any(${names}))

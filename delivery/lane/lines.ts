@@ -1,4 +1,5 @@
 // What a lane knows of the lines of its shards, so that it searches no index for the mail that it claims.
+// Long because every kind of answer changes the same lines, and each of them knows when the others came.
 import {
   BEFORE_ALL_LINES,
   type FoundLines,
@@ -205,7 +206,7 @@ export class Lines {
 
   /**
    * Whether a delivery is in a line already. If it is in another one, it leaves that.
-   * @param by `told`: it stood there before. `found`: it may also be there since what has found it began, so the other line is read again
+   * @param by `told`: the lane itself has put it here, so it stood there before. `found`: a statement has; it may be there since that began, so the other line is read again
    */
   #isIn(line: Line, id: number, by: 'told' | 'found'): boolean {
     const known = this.#ids.get(id)

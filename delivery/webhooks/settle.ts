@@ -24,8 +24,9 @@ type Deps = Pick<WebhookDeps, 'db' | 'now' | 'wake' | 'log' | 'metrics'>
 export function createWebhookSettler(
   deps: Deps,
 ): (one: SettledTry, isAgain: boolean) => Promise<void> {
-  const first = createGroups(deps)
-  const again = createGroups(deps)
+  const say = sayAtTimes(deps)
+  const first = createGroups(deps, say)
+  const again = createGroups(deps, say)
   return async (one, isAgain) => {
     const fault = await (isAgain ? again : first)(one)
     if (fault !== undefined) throw fault
@@ -33,8 +34,10 @@ export function createWebhookSettler(
 }
 
 /** Makes the function that writes a try with others. @returns what has kept it from being written */
-function createGroups(deps: Deps): (one: SettledTry) => Promise<unknown> {
-  const say = sayAtTimes(deps)
+function createGroups(
+  deps: Deps,
+  say: ReturnType<typeof sayAtTimes>,
+): (one: SettledTry) => Promise<unknown> {
   return createBatcher<SettledTry, unknown>(
     async (tries) => {
       // Whoever holds the row of an endpoint holds up all of its tries, and no other.
@@ -56,13 +59,13 @@ function createGroups(deps: Deps): (one: SettledTry) => Promise<unknown> {
   )
 }
 
-/** Makes the function that logs that a try was not written, once in a while: where Postgres is away no group is. */
+/** Makes the function that logs that a try was not written, once in a while: where Postgres is away every group fails. */
 function sayAtTimes({ log }: Pick<Deps, 'log'>) {
   let said = Number.NEGATIVE_INFINITY
   return (err: unknown, webhook_id: string | undefined): void => {
     if (performance.now() - said < SAY_MS) return
     said = performance.now()
-    log.warn({ err, webhook_id }, 'an outcome was not written; trying again')
+    log.warn({ err, webhook_id }, 'an outcome was not written; it is tried again')
   }
 }
 

@@ -35,8 +35,8 @@ export interface HandlerDeps extends SubmissionReceiverDeps {
 interface User {
   /** The key now; undefined when it was revoked or has expired since. */
   findKeyNow: () => Promise<RequestKey | undefined>
-  /** The sender of its last message; null: there was none. */
-  lastSender: string | null
+  /** The address in From of its last message; null: there was none. */
+  lastFrom: string | null
 }
 
 /** Makes a function that answers with what work gives, or with the reply that it throws. What is no reply is a fault of ours. */
@@ -86,7 +86,7 @@ export function createHandlers(
     const isKeyGood = async () => (await findKeyNow()) !== undefined
     const refusal = await guard.onKey(session, key.workspace_id, isKeyGood)
     if (refusal) throw refusal
-    return { findKeyNow, lastSender: null }
+    return { findKeyNow, lastFrom: null }
   }
 
   const handlers = {
@@ -128,9 +128,9 @@ function sendingOf(session: SMTPServerSession) {
   return {
     keyNow: () => keyOf(session),
     recipients: [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))],
-    expected: user?.lastSender ?? (mailFrom ? readRecipient(mailFrom.address) : null),
-    noteSender(address: string) {
-      if (user) user.lastSender = address
+    expectedFrom: user?.lastFrom ?? (mailFrom ? readRecipient(mailFrom.address) : null),
+    noteFrom(address: string) {
+      if (user) user.lastFrom = address
     },
   }
 }

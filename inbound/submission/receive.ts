@@ -41,10 +41,13 @@ interface Sending {
   keyNow: () => Promise<RequestKey>
   /** Bare addresses of the envelope, each once. */
   recipients: string[]
-  /** Who is expected to be its sender: that of the session's last message, or of the envelope. */
-  expected: string | null
-  /** Is told its sender. */
-  noteSender: (address: string) => void
+  /**
+   * The address that its From is expected to have: that of the session's last message, or the sender of the envelope, which may be a mailbox for bounces
+   * elsewhere. Null: none is
+   */
+  expectedFrom: string | null
+  /** Is told the address that it has. */
+  noteFrom: (address: string) => void
 }
 
 /** Messages up to this size wait for no larger ones. */
@@ -71,7 +74,7 @@ export function createReceiver({ submit, askAhead, now, stateFolder }: Submissio
   const withLarge = createFairBudget(receiving.large)
 
   const commit = async (
-    { keyNow, recipients, noteSender }: Sending,
+    { keyNow, recipients, noteFrom }: Sending,
     spooled: Spooled,
     ahead: FactsAhead | null,
     { signal, begin }: InHand,
@@ -79,7 +82,7 @@ export function createReceiver({ submit, askAhead, now, stateFolder }: Submissio
     const key = await keyNow()
     const read = await readMessage(await spooled.read(), recipients, now())
     const { key: messageKey, ...input } = read
-    noteSender(input.sender.address)
+    noteFrom(input.sender.address)
     begin()
     const email = { ...input, keyId: key.id, ahead }
     const made = await submit(reachOf(key), email, messageKey, signal).catch((err: unknown) => {
@@ -96,12 +99,12 @@ export function createReceiver({ submit, askAhead, now, stateFolder }: Submissio
     sending: Sending,
     message: InHand,
   ): Promise<string> => {
-    const { recipients, expected } = sending
+    const { recipients, expectedFrom } = sending
     const key = await sending.keyNow()
     const ahead =
-      expected === null
+      expectedFrom === null
         ? null
-        : askAhead(reachOf(key), { sender: { address: expected }, recipients }, message.signal)
+        : askAhead(reachOf(key), { sender: { address: expectedFrom }, recipients }, message.signal)
     const spooled = spool.open(key.workspace_id)
     try {
       await keep(stream, spooled)

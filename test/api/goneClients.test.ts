@@ -46,7 +46,7 @@ const event = { event_name: 'seen', email: 'c@example.test' }
 
 const countRows = async (table: 'emails' | 'automation_events') =>
   (await keeper.query(`select from ${table}`)).rowCount
-const atGate = (count: number) => gate.untilWaiting(count, { deadline_ms: 2_500 })
+const atGate = (count: number) => gate.untilAtGate(count, { deadline_ms: 2_500 })
 
 it('lets a COMMIT that was sent come to its end, once, and keeps its connection', async () => {
   const sent = post('/v1/automation/events', event)

@@ -1,5 +1,6 @@
 // What a message needs is asked while it comes, by the sender that is expected: what is true of the message itself decides.
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { FRESH_MS } from '../../commands/emails/factsAhead.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { idOf, logIn, messageOf, startTestSubmission } from '../setup/submission.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -55,7 +56,7 @@ test('a domain that is deleted while a message comes slowly sends nothing', asyn
   const { end } = await begin(`a@${name}`)
   expect((await api.request('DELETE', `/v1/domains/${id}`)).status).toBe(204)
   const now = performance.now.bind(performance)
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 251)
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + FRESH_MS + 1)
   onTestFinished(() => clock.mockRestore())
   expect(await end(`a@${name}`)).toMatch(/^550 .*domain/)
   const rows = api.db.selectFrom('emails').select('id').where('domain_id', '=', id)

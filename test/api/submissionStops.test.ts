@@ -53,7 +53,7 @@ const untilConnections = ({ registry }: Server, count: number) =>
 test('a client is told what became of its mail, however long that takes when the listener stops', async () => {
   const server = await listen()
   const { client, reply } = await begin(server, 'at the gate', 'Hello')
-  await gate.untilWaiting(1)
+  await gate.untilAtGate(1)
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldClearNativeTimers: true })
   onTestFinished(() => void vi.useRealTimers())
   const stopped = server.stop()
@@ -71,7 +71,7 @@ test('a client is told what became of its mail, however long that takes when the
 test('what waits behind other messages when the listener stops is refused, and never written', async () => {
   const server = await listen()
   const first = await begin(server, 'first', LARGE)
-  await gate.untilWaiting(1)
+  await gate.untilAtGate(1)
   const second = await begin(server, 'second', LARGE)
   const idle = await logIn(server.port, api.key)
   onTestFinished(() => idle.close())
@@ -89,7 +89,7 @@ test('what waits behind other messages when the listener stops is refused, and n
 test('what is not written within the time of a stop is refused, and undone', async () => {
   const server = await listen(0)
   const { reply } = await begin(server, 'late', 'Hello')
-  await gate.untilWaiting(1)
+  await gate.untilAtGate(1)
   const stopped = server.stop()
   expect(await reply).toMatch(/^421 4\.3\.2 service_unavailable: /)
   await gate.open()
@@ -100,7 +100,7 @@ test('what is not written within the time of a stop is refused, and undone', asy
 test('mail of a client that has gone while it waited is not written', async () => {
   const server = await listen()
   const first = await begin(server, 'first', LARGE)
-  await gate.untilWaiting(1)
+  await gate.untilAtGate(1)
   // Its end comes behind all of its message.
   const gone = await begin(server, 'gone', LARGE)
   gone.client.socket.end()
@@ -114,10 +114,10 @@ test('mail of a client that has gone while it waited is not written', async () =
 test('mail of a client that has gone while it is written is undone', async () => {
   const server = await listen()
   const { client } = await begin(server, 'gone', 'Hello')
-  await gate.untilWaiting(1)
+  await gate.untilAtGate(1)
   client.close()
   // Postgres itself would end the statement after 20 seconds.
-  await gate.untilWaiting(0, { deadline_ms: 15_000 })
+  await gate.untilAtGate(0, { deadline_ms: 15_000 })
   await gate.open()
   const next = await begin(server, 'next', 'Hello')
   idOf(await next.reply)
@@ -127,7 +127,7 @@ test('mail of a client that has gone while it is written is undone', async () =>
 test('a client that says QUIT behind its message and ends its side waits for the reply', async () => {
   const server = await listen()
   const first = await begin(server, 'first', LARGE)
-  await gate.untilWaiting(1)
+  await gate.untilAtGate(1)
   const { client, reply } = await begin(server, 'quits', LARGE, 'QUIT\r\n')
   client.socket.end()
   // Both are behind all of their message, and behind its end.
@@ -154,10 +154,10 @@ test.each([
     Object.assign(lastReplies, { quitWithin_ms })
     const server = await listen()
     const { client } = await begin(server, 'quits', 'Hello')
-    await gate.untilWaiting(1)
+    await gate.untilAtGate(1)
     client.socket.end('QUIT\r\n')
     // Whoever is given up leaves the gate before it opens.
-    if (sent.length === 0) await gate.untilWaiting(0, { deadline_ms: 15_000 })
+    if (sent.length === 0) await gate.untilAtGate(0, { deadline_ms: 15_000 })
     await gate.open()
     await untilConnections(server, 0)
     expect(await subjects()).toEqual(sent)

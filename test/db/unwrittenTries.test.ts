@@ -40,7 +40,7 @@ test('an answer is kept until it can be written', async () => {
   expect(server.came('/hook')).toHaveLength(1)
   expect(warned).toHaveBeenCalledWith(
     { err: expect.objectContaining({ code: '53100' }), webhook_id: body.id },
-    'an outcome was not written; trying again',
+    'an outcome was not written; it is tried again',
   )
   await sql`drop trigger refuse on webhook_deliveries`.execute(db)
   await eventually(async () =>

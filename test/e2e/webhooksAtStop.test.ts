@@ -33,7 +33,7 @@ test('no request of a webhook begins after the signal', { timeout: 240_000 }, as
     await client.say(line)
   }
   client.socket.write(toWire(messageOf()))
-  await gate.untilWaiting(1)
+  await gate.untilAtGate(1)
   const stopped = h.workers[0]?.stop()
   await eventually(() => expect(connectInbound(port)).rejects.toThrow('ECONNREFUSED'))
   expect((await ask()).status).toBeLessThan(300)

@@ -36,7 +36,7 @@ export async function createGate(url: string, tables: string[], atCommit: string
     close: () => keeper.query('select pg_advisory_lock($1)', [KEY]),
     open: () => keeper.query('select pg_advisory_unlock_all()'),
     /** Resolves when so many sessions wait at it. */
-    untilWaiting: (count: number, within?: { deadline_ms: number }) =>
+    untilAtGate: (count: number, within?: { deadline_ms: number }) =>
       eventually(async () => {
         const { rows } = await keeper.query(
           `select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`,

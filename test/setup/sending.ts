@@ -4,7 +4,7 @@ import type { RequestKey } from '../../commands/api-keys/keyCache.ts'
 /** For a receiver that asks for nothing ahead. */
 export const askNothingAhead = {
   askAhead: () => {
-    throw new Error('nobody is expected')
+    throw new Error('nobody is expectedFrom')
   },
 }
 
@@ -12,6 +12,6 @@ export const askNothingAhead = {
 export const sendingOf = (keyNow: () => Promise<RequestKey>) => ({
   keyNow,
   recipients: ['ada@example.test'],
-  expected: null,
-  noteSender: () => undefined,
+  expectedFrom: null,
+  noteFrom: () => undefined,
 })

@@ -1,6 +1,11 @@
 // What is asked while a message comes: it counts for the same email, and not for long.
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { askAhead, type FactsAhead, factsOf } from '../../../commands/emails/factsAhead.ts'
+import {
+  askAhead,
+  type FactsAhead,
+  FRESH_MS,
+  factsOf,
+} from '../../../commands/emails/factsAhead.ts'
 import type { AskedSendFacts, SendFacts } from '../../../db/emails/sendFacts.ts'
 import { NoPlace } from '../../../db/shares.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
@@ -25,8 +30,8 @@ const toldBy = async (
   groups: Groups,
   email: AskedSendFacts,
   ahead: FactsAhead | null,
-  isGood = (_: SendFacts) => true,
-) => (await factsOf(groups, workspaceId, email, ahead, isGood)).contactEmails[0]
+  isAccepted = (_: SendFacts) => true,
+) => (await factsOf(groups, workspaceId, email, ahead, isAccepted)).contactEmails[0]
 
 test('what was asked for the same email is not asked again', async () => {
   const groups = answering()
@@ -48,7 +53,7 @@ test('what was asked too long ago is asked again', async () => {
   const groups = answering()
   const ahead = askAhead(groups, workspaceId, asked)
   const now = performance.now()
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(now + 251)
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(now + FRESH_MS + 1)
   onTestFinished(() => clock.mockRestore())
   expect(await toldBy(groups, asked, ahead)).toBe('2@example.test')
 })

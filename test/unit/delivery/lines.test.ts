@@ -1,4 +1,5 @@
 // What a lane remembers of its lines: whatever is told, read late or searched, each delivery is taken once and none is forgotten.
+// Long because the queue is modelled here, as Postgres has it and as a lane is told of it.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { InLine, LineKey, LinePlace } from '../../../db/deliveries/lines.ts'
