@@ -59,23 +59,19 @@ function createQueue() {
     }
     return [...heads.values()]
   }
+  /** One is accepted, which the lane's look for it finds slowly. @returns has the lane learn of it */
+  const acceptSlowly = (key: LineKey, at: number): (() => void) => {
+    lastId += 1
+    const row = { ...key, at, id: lastId }
+    stored.set(lastId, row)
+    return () => lines.arrived([row])
+  }
   return {
     stored,
     taken,
     between,
-    accept(key: LineKey, at: number): void {
-      lastId += 1
-      const row = { ...key, at, id: lastId }
-      stored.set(lastId, row)
-      lines.arrived([row])
-    },
-    /** As `accept`, but that the lane's look for it is slow. @returns has the lane learn what it has found */
-    acceptSlowly(key: LineKey, at: number): () => void {
-      lastId += 1
-      const row = { ...key, at, id: lastId }
-      stored.set(lastId, row)
-      return () => lines.arrived([row])
-    },
+    accept: (key: LineKey, at: number): void => acceptSlowly(key, at)(),
+    acceptSlowly,
     /** One is made ready whose destination was learned since. */
     move(nth: number, key: Pick<LineKey, 'shard' | 'destination'>): void {
       const before = [...stored.values()][nth % Math.max(1, stored.size)]
