@@ -16,9 +16,19 @@ export function findJsonFault(
   value: unknown,
   bytesMax: number = Number.POSITIVE_INFINITY,
 ): JsonFault | null {
+  // Most values are so small that nothing has to be written out to know it.
+  const fault = findFault(value, bytesMax, mostBytes)
+  return fault?.code === 'too_large' ? findFault(value, bytesMax, exactBytes) : fault
+}
+
+/** @param bytesOf of one value: of an object or a list what is around its values, and the keys */
+function findFault(
+  value: unknown,
+  bytesMax: number,
+  bytesOf: (value: unknown, keys: readonly string[] | null) => number,
+): JsonFault | null {
   const values: unknown[] = [value]
   const depths = [0]
-  const isCounted = bytesMax < Number.POSITIVE_INFINITY
   let bytes = 0
   while (values.length > 0) {
     const top = values.pop()
@@ -26,11 +36,11 @@ export function findJsonFault(
     const fault = faultOf(top, depth)
     if (fault) return fault
     if (typeof top !== 'object' || top === null) {
-      if (isCounted) bytes += utf8Bytes(JSON.stringify(top))
+      bytes += bytesOf(top, null)
     } else {
       const keys = Object.keys(top)
       if (!keys.every(isStorableText)) return unstorable
-      if (isCounted) bytes += bytesAround(top, keys)
+      bytes += bytesOf(top, keys)
       for (const child of Object.values(top)) {
         values.push(child)
         depths.push(depth + 1)
@@ -43,8 +53,22 @@ export function findJsonFault(
   return null
 }
 
-/** Of an object or a list: its brackets, commas and keys. */
-function bytesAround(value: object, keys: readonly string[]): number {
+/** Of one UTF-16 unit: one that is escaped, such as U+0001. */
+const UNIT_BYTES_MAX = 6
+/** Of a number, such as -1.2345678901234567e-300, and of what is no text. */
+const NUMBER_BYTES_MAX = 25
+
+/** At least as much as `exactBytes`. */
+function mostBytes(value: unknown, keys: readonly string[] | null): number {
+  if (keys === null) {
+    return typeof value === 'string' ? 2 + value.length * UNIT_BYTES_MAX : NUMBER_BYTES_MAX
+  }
+  // Brackets; of each key its quotes, colon and comma.
+  return keys.reduce((sum, key) => sum + 4 + key.length * UNIT_BYTES_MAX, 2)
+}
+
+function exactBytes(value: unknown, keys: readonly string[] | null): number {
+  if (keys === null) return utf8Bytes(JSON.stringify(value))
   const marks = 2 + Math.max(keys.length - 1, 0)
   return Array.isArray(value) ? marks : keys.reduce((sum, key) => sum + keyBytes(key), marks)
 }

@@ -97,11 +97,8 @@ export function objectOf(given: JsonObject, field: string): JsonObject | undefin
   const value = given[field]
   if (value === undefined || value === null) return undefined
   if (!isJsonObject(value)) throw badRequest(`${field} must be an object, not ${typeName(value)}`)
-  const fault = findJsonFault(value)
+  const fault = findJsonFault(value, limits.propertiesBytesMax)
   if (fault) throw badRequest(`${field} ${fault.message}`)
-  if (Buffer.byteLength(JSON.stringify(value)) > limits.propertiesBytesMax) {
-    throw badRequest(`${field} must not exceed ${limits.propertiesBytesMax} bytes of JSON`)
-  }
   return value
 }
 

@@ -46,12 +46,8 @@ export const contactEmailField = z
 export const jsonObjectField = z
   .custom<JsonObject>(isJsonObject, 'must be an object')
   .superRefine((value, context) => {
-    const fault = findJsonFault(value)
+    const fault = findJsonFault(value, limits.propertiesBytesMax)
     if (fault) context.addIssue({ code: 'custom', message: fault.message })
-    else if (Buffer.byteLength(JSON.stringify(value)) > limits.propertiesBytesMax) {
-      const message = `must not exceed ${limits.propertiesBytesMax} bytes of JSON`
-      context.addIssue({ code: 'custom', message })
-    }
   })
   .openapi({ type: 'object', additionalProperties: true })
 

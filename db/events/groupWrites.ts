@@ -61,10 +61,8 @@ type GroupRow =
     }
   | { place: null; contact_id: null; properties: null; first_seen_ms: null; is_new: null }
 
-const countOfKnown = counted(
-  { count: sql`1`, first: sql`f.at`, last: sql`f.at`, name: sql`f.event_name` },
-  sql`f.now`,
-)
+const countOfKnown = ({ at, now }: Given) =>
+  counted({ count: sql`1`, first: at('f'), last: at('f'), name: sql`f.event_name` }, now('f'))
 const countOfMade = counted(
   {
     count: sql`1`,
@@ -133,27 +131,59 @@ function haveOneTime(events: readonly GroupedRow[]): boolean {
   )
 }
 
-/** A `select` of events of which no more is said than what happened to whom. */
-const plainEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>) => {
-  const texts = textsBy(slot)
-  const now = sql`${slot(({ events }) => events[0]?.now.toISOString())}::timestamptz`
-  return sql`
-      select g.place, g.id, g.id as event_id, g.event_name, g.email, g.properties, ${now} as at, ${now} as now, false as historical
-      from unnest(${texts(({ id }) => id)}, ${texts(({ event_name }) => event_name)}, ${emails},
-        ${texts(({ properties }) => JSON.stringify(properties))}) with ordinality as g(id, event_name, email, properties, place)`
+/** What a statement reads of its events. */
+interface Given {
+  /** A `select` of `place` (from 1 on), `id`, `event_name`, `email`, `properties`, and what else is said of each. */
+  rows: RawBuilder<unknown>
+  /** Further columns of `given` that `fit` has too, each after a comma. */
+  times: RawBuilder<unknown>
+  /** When it happened, and when it came: of a row of `fit` (`f`) or of `given` (`g`). */
+  at: (row: 'f' | 'g') => RawBuilder<unknown>
+  now: (row: 'f' | 'g') => RawBuilder<unknown>
+  /** Of a row `g` of `given`. */
+  eventId: RawBuilder<unknown>
+  historical: RawBuilder<unknown>
+  /** In which order events are written. */
+  order: RawBuilder<unknown>
 }
 
-const anyEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>) => {
+/** Events of which no more is said than what happened to whom. Their ids are new, so nobody waits for one: they need no order. */
+const plainEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>): Given => {
+  const texts = textsBy(slot)
+  const now = sql`${slot(({ events }) => events[0]?.now.toISOString())}::timestamptz`
+  return {
+    rows: sql`
+      select g.place, g.id, g.event_name, g.email, g.properties
+      from unnest(${texts(({ id }) => id)}, ${texts(({ event_name }) => event_name)}, ${emails},
+        ${texts(({ properties }) => JSON.stringify(properties))}) with ordinality as g(id, event_name, email, properties, place)`,
+    times: sql``,
+    at: () => now,
+    now: () => now,
+    eventId: sql`g.id`,
+    historical: sql`false`,
+    order: sql``,
+  }
+}
+
+const anyEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>): Given => {
   const texts = textsBy(slot)
   const times = (of: (event: GroupedRow) => Date) =>
     sql`${slot(({ events }) => binaryTexts(timesOf(events.map(of))))}::text[]`
-  return sql`
+  return {
+    rows: sql`
       select g.place, g.id, g.event_id, g.event_name, g.email, g.properties, g.at::timestamptz as at, g.now::timestamptz as now,
         g.historical::boolean as historical
       from unnest(${texts(({ id }) => id)}, ${texts(({ event_name }) => event_name)}, ${emails},
         ${texts(({ properties }) => JSON.stringify(properties))}, ${texts(({ event_id }) => event_id)}, ${times(({ at }) => at)},
         ${times(({ now }) => now)}, ${texts(({ historical }) => String(historical))})
-        with ordinality as g(id, event_name, email, properties, event_id, at, now, historical, place)`
+        with ordinality as g(id, event_name, email, properties, event_id, at, now, historical, place)`,
+    times: sql`, g.at, g.now`,
+    at: (row) => sql.ref(`${row}.at`),
+    now: (row) => sql.ref(`${row}.now`),
+    eventId: sql`g.event_id`,
+    historical: sql`g.historical`,
+    order: sql`order by g.event_id`,
+  }
 }
 
 /** A `select` of the caller's own ids that were recorded before. */
@@ -173,21 +203,24 @@ const IS_SMALL = sql`octet_length(properties::text) <= ${sql.lit(PROPERTIES_BYTE
 /**
  * Contacts are read without a lock, and the update takes it. `place between …` is always true: it makes the planner expect one row, so
  * that the update finds each contact by its place and in the order of `fit`, however few contacts there are. With a contact of large
- * properties nothing is written: it would have to be locked after others, out of their order.
+ * properties nothing is written: it would have to be locked after others, out of their order. The key of the order stands first: ids begin
+ * alike, so a sort reads it whole for each two rows, and of the first column it need not look for the place.
  */
 const waiting = (
+  { times }: Given,
   contacts: RawBuilder<unknown>,
   isNotPrior: RawBuilder<unknown>,
 ) => sql`known as materialized (
       select ctid as row, id, email, ${IS_SMALL} as is_small ${contacts}
     ), fit as materialized (
-      select g.place, g.event_name, g.email, g.at, g.now, k.row from given g left join known k on k.email = g.email
+      select k.id, g.place, g.event_name, g.email, k.row ${times} from given g left join known k on k.email = g.email
       where g.place between 1 and 2147483647 and ${isNotPrior} and not exists (select from known l where not l.is_small)
       order by k.id
     )`
 
 /** That the locks are sorted by an expression is for a kept plan: while contacts are few, an index of all ids would look as cheap. */
 const skipping = (
+  { times }: Given,
   contacts: RawBuilder<unknown>,
   isNotPrior: RawBuilder<unknown>,
 ) => sql`known as materialized (
@@ -196,34 +229,54 @@ const skipping = (
       select ctid as row, email, ${IS_SMALL} as is_small ${contacts}
       order by id || '' for no key update skip locked
     ), fit as materialized (
-      select g.place, g.event_name, g.email, g.at, g.now, l.row from given g left join locked l on l.email = g.email
+      select g.place, g.event_name, g.email, l.row ${times} from given g left join locked l on l.email = g.email
       where ${isNotPrior} and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
     )`
 
-/** The steps that write contacts and events, after `fit`. A contact that is made gets the id of its event with the prefix of contacts. */
+/**
+ * The steps that write contacts and events, after `fit`. A contact that is made gets the id of its event with the prefix of contacts.
+ * @param ofContact further columns of the contacts that `happened` has, of `contacts` and of `made` as `m`, each after a comma
+ */
 const writingSteps = (
+  given: Given,
   workspaceId: RawBuilder<unknown>,
-  returning: RawBuilder<unknown>,
+  {
+    ofContact,
+    returning,
+  }: {
+    ofContact: Record<'contacts' | 'm', RawBuilder<unknown>>
+    returning: RawBuilder<unknown>
+  },
 ) => sql`updated as (
-      update contacts set ${countOfKnown}
+      update contacts set ${countOfKnown(given)}
       from fit f where contacts.ctid = f.row and contacts.email = f.email
-      returning f.place, contacts.id as of_id, contacts.properties as of_properties, contacts.first_seen, false as is_new, contacts.event_count
+      returning f.place, contacts.id as of_id, false as is_new, contacts.event_count ${ofContact.contacts}
     ), made as (
       insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,
           last_event, created_at, updated_at)
-      select ${sql.lit(`${idPrefixes.contact}_`)} || substr(g.id, ${sql.lit(idPrefixes.automationEvent.length + 2)}), ${workspaceId}, g.email, 1, g.at, g.at, g.event_name, g.now, g.now
+      select ${sql.lit(`${idPrefixes.contact}_`)} || substr(g.id, ${sql.lit(idPrefixes.automationEvent.length + 2)}), ${workspaceId}, g.email, 1,
+        ${given.at('g')}, ${given.at('g')}, g.event_name, ${given.now('g')}, ${given.now('g')}
       from fit f join given g on g.place = f.place where f.row is null order by f.email
       on conflict (workspace_id, email) do update set ${countOfMade}
-      returning contacts.id as of_id, contacts.email, contacts.properties as of_properties, contacts.first_seen, xmax = 0 as is_new, contacts.event_count
-    ), happened as materialized (
+      returning contacts.id as of_id, contacts.email, xmax = 0 as is_new, contacts.event_count ${ofContact.contacts}
+    ), happened as not materialized (
       select * from updated
-      union all select g.place, m.of_id, m.of_properties, m.first_seen, m.is_new, m.event_count from made m join given g on g.email = m.email
+      union all select g.place, m.of_id, m.is_new, m.event_count ${ofContact.m} from made m join given g on g.email = m.email
     ), event as (
       insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
         properties, at, created_at, depth, historical, ordinal)
-      select g.id, ${workspaceId}, h.of_id, g.event_id, g.event_name, g.email, g.properties::jsonb, g.at, g.now, 0, g.historical, h.event_count
-      from happened h join given g on g.place = h.place order by g.event_id ${returning}
+      select g.id, ${workspaceId}, h.of_id, ${given.eventId}, g.event_name, g.email, g.properties::jsonb, ${given.at('g')},
+        ${given.now('g')}, 0, ${given.historical}, h.event_count
+      from happened h join given g on g.place = h.place ${given.order} ${returning}
     )`
+
+/** What a statement does besides. */
+interface WriteOptions {
+  /** Those that wait write nothing where one event_id was recorded before, so that what is all or nothing need not be undone. */
+  stopsAtPrior: boolean
+  /** Whether `happened` tells of each contact `of_properties` and `first_seen`. */
+  tellsContacts: boolean
+}
 
 /** `plain`: nothing more is said of the events than what happened to whom, now. */
 type Are = 'plain' | 'any'
@@ -234,7 +287,8 @@ const STORED = sql`h.place::int as place, h.of_id as contact_id, h.of_properties
 
 /** The wait for locks is as before once all events are written: `unbound` counts them, and so waits for them. */
 const groupWrite =
-  (onHeld: OnHeldContacts, are: Are, stopsAtPrior: boolean) => (slot: Slots<Asked>) => {
+  (onHeld: OnHeldContacts, are: Are, { stopsAtPrior, tellsContacts }: WriteOptions) =>
+  (slot: Slots<Asked>) => {
     const workspaceId = sql`${slot((asked) => asked.workspaceId)}::text`
     const emails = sql`${slot((asked) => asked.emails)}::text[]`
     const given = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
@@ -246,34 +300,42 @@ const groupWrite =
       are === 'plain' ? sql`true` : sql`not exists (select from prior p ${ofSameEvent})`
     const contacts = sql`from contacts
       where workspace_id = ${workspaceId} and email = any(${emails})`
-    const writing = writingSteps(workspaceId, onHeld === 'wait' ? sql`` : sql`returning id`)
+    const writing = writingSteps(given, workspaceId, {
+      ofContact: tellsContacts ? ofContact : nothingOfContact,
+      returning: onHeld === 'wait' ? sql`` : sql`returning id`,
+    })
     if (onHeld === 'wait') {
       return sql`
-    with given as materialized (${given}
-    ), ${prior}${waiting(contacts, isNotPrior)}, ${writing}`
+    with given as materialized (${given.rows}
+    ), ${prior}${waiting(given, contacts, isNotPrior)}, ${writing}`
     }
     return sql`
     with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${sql.lit(String(LOCK_WAIT_MS))}, true)
-    ), given as materialized (${given}, bound
-    ), ${prior}${skipping(contacts, isNotPrior)}, ${writing}, unbound as materialized (
+    ), given as materialized (${given.rows}, bound
+    ), ${prior}${skipping(given, contacts, isNotPrior)}, ${writing}, unbound as materialized (
       select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
     )`
   }
+
+const ofContact = {
+  contacts: sql`, contacts.properties as of_properties, contacts.first_seen`,
+  m: sql`, m.of_properties, m.first_seen`,
+}
+const nothingOfContact = { contacts: sql``, m: sql`` }
 
 /**
  * Makes the four statements that write events: for plain ones and for others, to pass over contacts that somebody holds and to wait.
  * @param make ends the steps of one of them with a `select`. The steps give `given`, `happened` (a row for each event that is written) and,
  * to pass over, `unbound`, which the `select` has to read: a step that nobody reads is not run, and the wait for locks would stay short
- * @param stopsAtPrior those that wait write nothing where one event_id was recorded before, so that what is all or nothing need not be undone
  */
 export const writesOf = <Made>(
   make: (steps: ReturnType<typeof groupWrite>, onHeld: OnHeldContacts) => Made,
-  { stopsAtPrior }: { stopsAtPrior: boolean },
+  options: WriteOptions,
 ) => {
   const bothOf = (onHeld: OnHeldContacts) => ({
-    plain: make(groupWrite(onHeld, 'plain', stopsAtPrior), onHeld),
-    any: make(groupWrite(onHeld, 'any', stopsAtPrior), onHeld),
+    plain: make(groupWrite(onHeld, 'plain', options), onHeld),
+    any: make(groupWrite(onHeld, 'any', options), onHeld),
   })
   return { skip: bothOf('skip'), wait: bothOf('wait') }
 }
@@ -285,7 +347,7 @@ const writes = writesOf(
       return sql`${steps(slot)}
     select ${STORED} from ${from}`
     }),
-  { stopsAtPrior: false },
+  { stopsAtPrior: false, tellsContacts: true },
 )
 
 /** Events of one request have one time, which is written out once. */

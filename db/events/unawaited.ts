@@ -22,24 +22,27 @@ const AWAITED = 'some of these events start or wake something: they are recorded
 const NOT_ALL =
   'a contact of some of these events was changed at this moment: they are recorded in more steps'
 
-/** A setting of the transaction: the id of the contact of each event, in order, with a comma between; empty where it was not written. */
+/** Settings of the transaction: of each event that was written the id of its contact and its place, from 1 on, with a comma between. */
 const CONTACTS = sql.lit('dripline.contacts')
+const PLACES = sql.lit('dripline.places')
 /** A setting of the transaction: whether a contact was made, as `true` or `false`. */
 const HAS_MADE = sql.lit('dripline.has_made')
 
-/** The statements. What they have written they leave in the two settings too: the guard is sent before they are answered. */
+/** The statements. What they have written they leave in the settings too: the guard is sent before they are answered. */
 const writes = writesOf(
   (steps, onHeld) =>
-    compileOnce<Asked, { contacts: string }>((slot) => {
+    compileOnce<Asked, { contacts: string; places: string }>((slot) => {
       const unbound = onHeld === 'wait' ? sql`` : sql`, unbound`
       return sql`${steps(slot)}
-    select set_config(${CONTACTS}, w.contacts, true) as contacts, set_config(${HAS_MADE}, w.has_made, true)
+    select set_config(${CONTACTS}, w.contacts, true) as contacts, set_config(${PLACES}, w.places, true) as places,
+      set_config(${HAS_MADE}, w.has_made, true)
     from (
-      select string_agg(coalesce(h.of_id, ''), ',' order by g.place) as contacts, coalesce(bool_or(h.is_new), false)::text as has_made
-      from given g left join happened h on h.place = g.place
+      select coalesce(string_agg(h.of_id, ','), '') as contacts, coalesce(string_agg(h.place::text, ','), '') as places,
+        coalesce(bool_or(h.is_new), false)::text as has_made
+      from happened h
     ) w${unbound}`
     }),
-  { stopsAtPrior: true },
+  { stopsAtPrior: true, tellsContacts: false },
 )
 
 interface AskedOfGuard {
@@ -58,7 +61,8 @@ const guardOf = (eventsOf: (slot: Slots<AskedOfGuard>) => EventsOfGuard) =>
   compileOnce<AskedOfGuard, SqlBool>((slot) => {
     const workspaceId = sql<WorkspaceId>`${slot((asked) => asked.workspaceId)}::text`
     const { names, waitFor } = eventsOf(slot)
-    const isWhole = sql`${slot(({ onHeld }) => String(onHeld === 'wait'))}::boolean`
+    /** How many have to be written where one is. */
+    const least = sql`${slot(({ onHeld, events }) => String(onHeld === 'wait' ? events.length : 0))}::int`
     const trigger = sql`select from workflow_triggers t where t.workspace_id = ${workspaceId} and t.event_name`
     // One walk over an index for all contacts costs less than one for each.
     const open = sql`w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null`
@@ -68,7 +72,7 @@ const guardOf = (eventsOf: (slot: Slots<AskedOfGuard>) => EventsOfGuard) =>
       or (${keptKeys(workspaceId)}) is not null
       or exists (${waitFor(ofContacts, workspaceId)})
       or exists (${ofContacts} and w.watched)`
-    const notAll = sql`${isWhole} and '' = any(ids) and '' <> any(ids)`
+    const notAll = sql`cardinality(ids) > 0 and cardinality(ids) < ${least}`
     return sql`
     with given as materialized (select string_to_array(current_setting(${CONTACTS}), ',') as ids)
     select ${failIf(awaited, AWAITED)}, ${failIf(notAll, NOT_ALL)} from given`
@@ -105,7 +109,8 @@ const guards = {
     return {
       names: sql`array(select distinct n from unnest(${names}) as n)`,
       waitFor: (_, workspaceId) => sql`
-        select from unnest((select ids from given), ${names}) as g(contact_id, event_name)
+        select from unnest((select ids from given), string_to_array(current_setting(${PLACES}), ',')::int[]) as i(contact_id, place)
+          cross join lateral (select i.contact_id, (${names})[i.place] as event_name) g
           cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one`,
     }
   }),
@@ -134,12 +139,22 @@ export async function insertUnawaitedGroup(
       writes[onHeld][are](db, asked),
       guard(db, { workspaceId, events, onHeld }),
     )
-    const contactIds = rows[0]?.contacts.split(',') ?? []
-    const written = events.map((_, place) => contactIds[place] || null)
+    const written = contactsOf(events.length, rows[0])
     return onHeld === 'wait' && written.includes(null) ? 'not_all' : written
   } catch (err) {
     if (isRefusedByGuard(err, AWAITED)) return 'awaited'
     if (isRefusedByGuard(err, NOT_ALL)) return 'not_all'
     throw err
   }
+}
+
+/** For each event, in order, the id of its contact, or null if it was not written. */
+function contactsOf(count: number, told?: { contacts: string; places: string }): (string | null)[] {
+  const written = new Array<string | null>(count).fill(null)
+  if (!told?.contacts) return written
+  const contactIds = told.contacts.split(',')
+  for (const [i, place] of told.places.split(',').entries()) {
+    written[Number(place) - 1] = contactIds[i] ?? null
+  }
+  return written
 }
