@@ -1,4 +1,4 @@
-// Checks that JSON data can be stored as jsonb and is not nested too deep for recursion.
+// Checks that JSON data can be stored as jsonb, is not too large, and is not nested too deep for recursion.
 import { limits } from './limits.ts'
 
 export interface JsonFault {
@@ -16,12 +16,12 @@ export function findJsonFault(
   value: unknown,
   bytesMax: number = Number.POSITIVE_INFINITY,
 ): JsonFault | null {
-  // Most values are so small that nothing has to be written out to know it.
+  // An upper bound, for which nothing is written out, settles nearly all values; the exact size is counted above it alone.
   const fault = findFault(value, bytesMax, mostBytes)
   return fault?.code === 'too_large' ? findFault(value, bytesMax, exactBytes) : fault
 }
 
-/** @param bytesOf of one value: of an object or a list what is around its values, and the keys */
+/** @param bytesOf the bytes of one value as JSON; of an object or a list its brackets, commas and keys alone. `keys` is null for others */
 function findFault(
   value: unknown,
   bytesMax: number,
@@ -55,7 +55,7 @@ function findFault(
 
 /** Of one UTF-16 unit: one that is escaped, such as U+0001. */
 const UNIT_BYTES_MAX = 6
-/** Of a number, such as -1.2345678901234567e-300, and of what is no text. */
+/** The longest number is -0.0000012345678901234567; true, false and null are shorter. */
 const NUMBER_BYTES_MAX = 25
 
 /** At least as much as `exactBytes`. */
@@ -63,10 +63,11 @@ function mostBytes(value: unknown, keys: readonly string[] | null): number {
   if (keys === null) {
     return typeof value === 'string' ? 2 + value.length * UNIT_BYTES_MAX : NUMBER_BYTES_MAX
   }
-  // Brackets; of each key its quotes, colon and comma.
+  // Brackets; of each key its quotes, colon and comma. Of a list the indices count as keys, which is more than its commas.
   return keys.reduce((sum, key) => sum + 4 + key.length * UNIT_BYTES_MAX, 2)
 }
 
+/** As many as `JSON.stringify` writes. */
 function exactBytes(value: unknown, keys: readonly string[] | null): number {
   if (keys === null) return utf8Bytes(JSON.stringify(value))
   const marks = 2 + Math.max(keys.length - 1, 0)

@@ -92,7 +92,7 @@ export function listOf(given: JsonObject, field: string): string[] {
   throw badRequest(`${field}[${at}] must be a string, not ${typeName(value[at])}`)
 }
 
-/** A JSON object; undefined if it is absent or null. */
+/** A JSON object of at most `limits.propertiesBytesMax` bytes; undefined if it is absent or null. @throws ApiError 400 */
 export function objectOf(given: JsonObject, field: string): JsonObject | undefined {
   const value = given[field]
   if (value === undefined || value === null) return undefined

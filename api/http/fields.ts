@@ -42,7 +42,7 @@ export const contactEmailField = z
   })
   .openapi({ type: 'string', example: 'ada@example.com' })
 
-/** A JSON object, unchanged: zod's records would drop a key named `__proto__`. */
+/** A JSON object of at most `limits.propertiesBytesMax` bytes, unchanged: zod's records would drop a key named `__proto__`. */
 export const jsonObjectField = z
   .custom<JsonObject>(isJsonObject, 'must be an object')
   .superRefine((value, context) => {

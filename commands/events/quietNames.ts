@@ -12,27 +12,33 @@ const NAMES_MAX = 10_000
  */
 const REFUSED_MS = 3_600_000
 
-/** By workspace and name. An event of a name that is not here is recorded in more steps, which show whether the name is quiet. */
-const known = new LRUCache<string, 'quiet' | 'refused'>({ max: NAMES_MAX })
+/**
+ * `quiet` or `refused`, by workspace and name. An event of a name that is not here is recorded in more steps, which show whether the name is
+ * quiet.
+ */
+const states = new LRUCache<string, 'quiet' | 'refused'>({ max: NAMES_MAX })
 
-/** One of each name. */
+const keyOf = (workspaceId: WorkspaceId, name: string) => `${workspaceId} ${name}`
+
+/** The key of each name, once: a batch has many events and few names, so none is made for each event. */
 function keysOf(workspaceId: WorkspaceId, group: readonly Arrived[]): string[] {
   const names = new Set(group.map(({ event }) => event.eventName))
-  return Array.from(names, (name) => `${workspaceId} ${name}`)
+  return Array.from(names, (name) => keyOf(workspaceId, name))
 }
 
 /** Whether each of these names had an event that started and woke nothing, and none that the guard has refused lately. */
 export function areQuiet(workspaceId: WorkspaceId, group: readonly Arrived[]): boolean {
-  for (const key of keysOf(workspaceId, group)) if (known.get(key) !== 'quiet') return false
+  for (const key of keysOf(workspaceId, group)) if (states.get(key) !== 'quiet') return false
   return true
 }
 
 /** Notes the name of an event that started and woke nothing, unless the guard has refused it lately. */
-export function noteQuiet(workspaceId: WorkspaceId, arrived: Arrived): void {
-  for (const key of keysOf(workspaceId, [arrived])) if (!known.has(key)) known.set(key, 'quiet')
+export function noteQuiet(workspaceId: WorkspaceId, { event }: Arrived): void {
+  const key = keyOf(workspaceId, event.eventName)
+  if (!states.has(key)) states.set(key, 'quiet')
 }
 
 /** Notes all names of a group of which the guard has said that something begins or waits for one: it does not say for which. */
 export function noteAwaited(workspaceId: WorkspaceId, group: readonly Arrived[]): void {
-  for (const key of keysOf(workspaceId, group)) known.set(key, 'refused', { ttl: REFUSED_MS })
+  for (const key of keysOf(workspaceId, group)) states.set(key, 'refused', { ttl: REFUSED_MS })
 }

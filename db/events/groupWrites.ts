@@ -61,18 +61,6 @@ type GroupRow =
     }
   | { place: null; contact_id: null; properties: null; first_seen_ms: null; is_new: null }
 
-const countOfKnown = ({ at, now }: Given) =>
-  counted({ count: sql`1`, first: at('f'), last: at('f'), name: sql`f.event_name` }, now('f'))
-const countOfMade = counted(
-  {
-    count: sql`1`,
-    first: sql`excluded.first_seen`,
-    last: sql`excluded.last_seen`,
-    name: sql`excluded.last_event`,
-  },
-  sql`excluded.updated_at`,
-)
-
 /** What a statement that writes events is asked. */
 export interface Asked {
   workspaceId: WorkspaceId
@@ -131,32 +119,37 @@ function haveOneTime(events: readonly GroupedRow[]): boolean {
   )
 }
 
-/** What a statement reads of its events. */
-interface Given {
-  /** A `select` of `place` (from 1 on), `id`, `event_name`, `email`, `properties`, and what else is said of each. */
-  rows: RawBuilder<unknown>
+/** The parts of a statement that depend on how much is said of its events. */
+interface EventParts {
+  /**
+   * A `select` of `place` (from 1 on), `id`, `event_name`, `email`, `properties`, and what else is said of each. It ends with its `from`, to
+   * which a table may be added.
+   */
+  given: RawBuilder<unknown>
   /** Further columns of `given` that `fit` has too, each after a comma. */
-  times: RawBuilder<unknown>
-  /** When it happened, and when it came: of a row of `fit` (`f`) or of `given` (`g`). */
-  at: (row: 'f' | 'g') => RawBuilder<unknown>
-  now: (row: 'f' | 'g') => RawBuilder<unknown>
+  timeColumns: RawBuilder<unknown>
+  /** When it happened, of a row of `fit` (`f`) or of `given` (`g`). */
+  at: (alias: 'f' | 'g') => RawBuilder<unknown>
+  /** When it came, likewise. */
+  now: (alias: 'f' | 'g') => RawBuilder<unknown>
   /** Of a row `g` of `given`. */
   eventId: RawBuilder<unknown>
+  /** Whether it tells of the past, of a row `g`. */
   historical: RawBuilder<unknown>
-  /** In which order events are written. */
+  /** In which order events are written, so that transactions with the same event_ids do not deadlock; empty where none has the same. */
   order: RawBuilder<unknown>
 }
 
-/** Events of which no more is said than what happened to whom. Their ids are new, so nobody waits for one: they need no order. */
-const plainEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>): Given => {
+/** Events of which no more is said than what happened to whom. Their event_ids are new, so no other transaction writes one of them. */
+const plainEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>): EventParts => {
   const texts = textsBy(slot)
   const now = sql`${slot(({ events }) => events[0]?.now.toISOString())}::timestamptz`
   return {
-    rows: sql`
+    given: sql`
       select g.place, g.id, g.event_name, g.email, g.properties
       from unnest(${texts(({ id }) => id)}, ${texts(({ event_name }) => event_name)}, ${emails},
         ${texts(({ properties }) => JSON.stringify(properties))}) with ordinality as g(id, event_name, email, properties, place)`,
-    times: sql``,
+    timeColumns: sql``,
     at: () => now,
     now: () => now,
     eventId: sql`g.id`,
@@ -165,21 +158,21 @@ const plainEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>): Given => 
   }
 }
 
-const anyEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>): Given => {
+const anyEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>): EventParts => {
   const texts = textsBy(slot)
   const times = (of: (event: GroupedRow) => Date) =>
     sql`${slot(({ events }) => binaryTexts(timesOf(events.map(of))))}::text[]`
   return {
-    rows: sql`
+    given: sql`
       select g.place, g.id, g.event_id, g.event_name, g.email, g.properties, g.at::timestamptz as at, g.now::timestamptz as now,
         g.historical::boolean as historical
       from unnest(${texts(({ id }) => id)}, ${texts(({ event_name }) => event_name)}, ${emails},
         ${texts(({ properties }) => JSON.stringify(properties))}, ${texts(({ event_id }) => event_id)}, ${times(({ at }) => at)},
         ${times(({ now }) => now)}, ${texts(({ historical }) => String(historical))})
         with ordinality as g(id, event_name, email, properties, event_id, at, now, historical, place)`,
-    times: sql`, g.at, g.now`,
-    at: (row) => sql.ref(`${row}.at`),
-    now: (row) => sql.ref(`${row}.now`),
+    timeColumns: sql`, g.at, g.now`,
+    at: (alias) => sql.ref(`${alias}.at`),
+    now: (alias) => sql.ref(`${alias}.now`),
     eventId: sql`g.event_id`,
     historical: sql`g.historical`,
     order: sql`order by g.event_id`,
@@ -202,25 +195,25 @@ const IS_SMALL = sql`octet_length(properties::text) <= ${sql.lit(PROPERTIES_BYTE
 
 /**
  * Contacts are read without a lock, and the update takes it. `place between …` is always true: it makes the planner expect one row, so
- * that the update finds each contact by its place and in the order of `fit`, however few contacts there are. With a contact of large
- * properties nothing is written: it would have to be locked after others, out of their order. The key of the order stands first: ids begin
- * alike, so a sort reads it whole for each two rows, and of the first column it need not look for the place.
+ * that the update finds each contact by its ctid and in the order of `fit`, however few contacts there are. With a contact of large
+ * properties nothing is written: it would have to be locked after others, out of their order. `k.id` is the first column: ids begin alike,
+ * so the sort compares them whole, and Postgres reaches the first column of a row without walking over others.
  */
 const waiting = (
-  { times }: Given,
+  { timeColumns }: EventParts,
   contacts: RawBuilder<unknown>,
   isNotPrior: RawBuilder<unknown>,
 ) => sql`known as materialized (
       select ctid as row, id, email, ${IS_SMALL} as is_small ${contacts}
     ), fit as materialized (
-      select k.id, g.place, g.event_name, g.email, k.row ${times} from given g left join known k on k.email = g.email
+      select k.id, g.place, g.event_name, g.email, k.row ${timeColumns} from given g left join known k on k.email = g.email
       where g.place between 1 and 2147483647 and ${isNotPrior} and not exists (select from known l where not l.is_small)
       order by k.id
     )`
 
 /** That the locks are sorted by an expression is for a kept plan: while contacts are few, an index of all ids would look as cheap. */
 const skipping = (
-  { times }: Given,
+  { timeColumns }: EventParts,
   contacts: RawBuilder<unknown>,
   isNotPrior: RawBuilder<unknown>,
 ) => sql`known as materialized (
@@ -229,48 +222,69 @@ const skipping = (
       select ctid as row, email, ${IS_SMALL} as is_small ${contacts}
       order by id || '' for no key update skip locked
     ), fit as materialized (
-      select g.place, g.event_name, g.email, l.row ${times} from given g left join locked l on l.email = g.email
+      select g.place, g.event_name, g.email, l.row ${timeColumns} from given g left join locked l on l.email = g.email
       where ${isNotPrior} and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
     )`
 
+const countOfKnown = ({ at, now }: EventParts) =>
+  counted({ count: sql`1`, first: at('f'), last: at('f'), name: sql`f.event_name` }, now('f'))
+
+const countOfMade = counted(
+  {
+    count: sql`1`,
+    first: sql`excluded.first_seen`,
+    last: sql`excluded.last_seen`,
+    name: sql`excluded.last_event`,
+  },
+  sql`excluded.updated_at`,
+)
+
+/** Further columns of the contacts that `happened` has, each after a comma. */
+interface ContactColumns {
+  /** Of the table. */
+  contacts: RawBuilder<unknown>
+  /** Of the step `made` as `m`. */
+  made: RawBuilder<unknown>
+}
+
+const toldColumns: ContactColumns = {
+  contacts: sql`, contacts.properties as of_properties, contacts.first_seen`,
+  made: sql`, m.of_properties, m.first_seen`,
+}
+const noColumns: ContactColumns = { contacts: sql``, made: sql`` }
+
 /**
  * The steps that write contacts and events, after `fit`. A contact that is made gets the id of its event with the prefix of contacts.
- * @param ofContact further columns of the contacts that `happened` has, of `contacts` and of `made` as `m`, each after a comma
+ * `happened` is read twice and not materialized: `updated` and `made` keep their rows, so it would be a further copy of these.
  */
 const writingSteps = (
-  given: Given,
+  parts: EventParts,
   workspaceId: RawBuilder<unknown>,
-  {
-    ofContact,
-    returning,
-  }: {
-    ofContact: Record<'contacts' | 'm', RawBuilder<unknown>>
-    returning: RawBuilder<unknown>
-  },
+  { columns, returning }: { columns: ContactColumns; returning: RawBuilder<unknown> },
 ) => sql`updated as (
-      update contacts set ${countOfKnown(given)}
+      update contacts set ${countOfKnown(parts)}
       from fit f where contacts.ctid = f.row and contacts.email = f.email
-      returning f.place, contacts.id as of_id, false as is_new, contacts.event_count ${ofContact.contacts}
+      returning f.place, contacts.id as of_id, false as is_new, contacts.event_count ${columns.contacts}
     ), made as (
       insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,
           last_event, created_at, updated_at)
       select ${sql.lit(`${idPrefixes.contact}_`)} || substr(g.id, ${sql.lit(idPrefixes.automationEvent.length + 2)}), ${workspaceId}, g.email, 1,
-        ${given.at('g')}, ${given.at('g')}, g.event_name, ${given.now('g')}, ${given.now('g')}
+        ${parts.at('g')}, ${parts.at('g')}, g.event_name, ${parts.now('g')}, ${parts.now('g')}
       from fit f join given g on g.place = f.place where f.row is null order by f.email
       on conflict (workspace_id, email) do update set ${countOfMade}
-      returning contacts.id as of_id, contacts.email, xmax = 0 as is_new, contacts.event_count ${ofContact.contacts}
+      returning contacts.id as of_id, contacts.email, xmax = 0 as is_new, contacts.event_count ${columns.contacts}
     ), happened as not materialized (
       select * from updated
-      union all select g.place, m.of_id, m.is_new, m.event_count ${ofContact.m} from made m join given g on g.email = m.email
+      union all select g.place, m.of_id, m.is_new, m.event_count ${columns.made} from made m join given g on g.email = m.email
     ), event as (
       insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
         properties, at, created_at, depth, historical, ordinal)
-      select g.id, ${workspaceId}, h.of_id, ${given.eventId}, g.event_name, g.email, g.properties::jsonb, ${given.at('g')},
-        ${given.now('g')}, 0, ${given.historical}, h.event_count
-      from happened h join given g on g.place = h.place ${given.order} ${returning}
+      select g.id, ${workspaceId}, h.of_id, ${parts.eventId}, g.event_name, g.email, g.properties::jsonb, ${parts.at('g')},
+        ${parts.now('g')}, 0, ${parts.historical}, h.event_count
+      from happened h join given g on g.place = h.place ${parts.order} ${returning}
     )`
 
-/** What a statement does besides. */
+/** In what the statements of the two callers differ. */
 interface WriteOptions {
   /** Those that wait write nothing where one event_id was recorded before, so that what is all or nothing need not be undone. */
   stopsAtPrior: boolean
@@ -291,7 +305,7 @@ const groupWrite =
   (slot: Slots<Asked>) => {
     const workspaceId = sql`${slot((asked) => asked.workspaceId)}::text`
     const emails = sql`${slot((asked) => asked.emails)}::text[]`
-    const given = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
+    const parts = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
     const prior =
       are === 'plain' ? sql`` : sql`prior as materialized (${priorIds(slot, workspaceId)}), `
     const ofSameEvent =
@@ -300,34 +314,29 @@ const groupWrite =
       are === 'plain' ? sql`true` : sql`not exists (select from prior p ${ofSameEvent})`
     const contacts = sql`from contacts
       where workspace_id = ${workspaceId} and email = any(${emails})`
-    const writing = writingSteps(given, workspaceId, {
-      ofContact: tellsContacts ? ofContact : nothingOfContact,
+    const writing = writingSteps(parts, workspaceId, {
+      columns: tellsContacts ? toldColumns : noColumns,
       returning: onHeld === 'wait' ? sql`` : sql`returning id`,
     })
     if (onHeld === 'wait') {
       return sql`
-    with given as materialized (${given.rows}
-    ), ${prior}${waiting(given, contacts, isNotPrior)}, ${writing}`
+    with given as materialized (${parts.given}
+    ), ${prior}${waiting(parts, contacts, isNotPrior)}, ${writing}`
     }
     return sql`
     with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${sql.lit(String(LOCK_WAIT_MS))}, true)
-    ), given as materialized (${given.rows}, bound
-    ), ${prior}${skipping(given, contacts, isNotPrior)}, ${writing}, unbound as materialized (
+    ), given as materialized (${parts.given}, bound
+    ), ${prior}${skipping(parts, contacts, isNotPrior)}, ${writing}, unbound as materialized (
       select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
     )`
   }
 
-const ofContact = {
-  contacts: sql`, contacts.properties as of_properties, contacts.first_seen`,
-  m: sql`, m.of_properties, m.first_seen`,
-}
-const nothingOfContact = { contacts: sql``, m: sql`` }
-
 /**
  * Makes the four statements that write events: for plain ones and for others, to pass over contacts that somebody holds and to wait.
- * @param make ends the steps of one of them with a `select`. The steps give `given`, `happened` (a row for each event that is written) and,
- * to pass over, `unbound`, which the `select` has to read: a step that nobody reads is not run, and the wait for locks would stay short
+ * @param make ends the steps of one of them with a `select`. The steps give `happened` (of each event that is written `place`, `of_id` and
+ * `is_new`, with `tellsContacts` also `of_properties` and `first_seen`) and, to pass over, `unbound`, which the `select` has to read: a step
+ * that nobody reads is not run, and the wait for locks would stay short
  */
 export const writesOf = <Made>(
   make: (steps: ReturnType<typeof groupWrite>, onHeld: OnHeldContacts) => Made,

@@ -22,16 +22,26 @@ const AWAITED = 'some of these events start or wake something: they are recorded
 const NOT_ALL =
   'a contact of some of these events was changed at this moment: they are recorded in more steps'
 
-/** Settings of the transaction: of each event that was written the id of its contact and its place, from 1 on, with a comma between. */
+/**
+ * Settings of the transaction, two lists with commas between: the ids of the contacts of those events that were written, and in the same order
+ * the places of these events among the given ones, from 1 on. Empty where none was written.
+ */
 const CONTACTS = sql.lit('dripline.contacts')
 const PLACES = sql.lit('dripline.places')
 /** A setting of the transaction: whether a contact was made, as `true` or `false`. */
 const HAS_MADE = sql.lit('dripline.has_made')
 
+interface Written {
+  /** As in `CONTACTS`. */
+  contacts: string
+  /** As in `PLACES`. */
+  places: string
+}
+
 /** The statements. What they have written they leave in the settings too: the guard is sent before they are answered. */
 const writes = writesOf(
   (steps, onHeld) =>
-    compileOnce<Asked, { contacts: string; places: string }>((slot) => {
+    compileOnce<Asked, Written>((slot) => {
       const unbound = onHeld === 'wait' ? sql`` : sql`, unbound`
       return sql`${steps(slot)}
     select set_config(${CONTACTS}, w.contacts, true) as contacts, set_config(${PLACES}, w.places, true) as places,
@@ -61,21 +71,23 @@ const guardOf = (eventsOf: (slot: Slots<AskedOfGuard>) => EventsOfGuard) =>
   compileOnce<AskedOfGuard, SqlBool>((slot) => {
     const workspaceId = sql<WorkspaceId>`${slot((asked) => asked.workspaceId)}::text`
     const { names, waitFor } = eventsOf(slot)
-    /** How many have to be written where one is. */
-    const least = sql`${slot(({ onHeld, events }) => String(onHeld === 'wait' ? events.length : 0))}::int`
+    // With 'skip' no number is too few.
+    const writtenMin = sql`${slot(({ onHeld, events }) => String(onHeld === 'wait' ? events.length : 0))}::int`
     const trigger = sql`select from workflow_triggers t where t.workspace_id = ${workspaceId} and t.event_name`
     // One walk over an index for all contacts costs less than one for each.
     const open = sql`w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null`
-    const ofContacts = sql`select from event_waits w where w.contact_id = any((select ids from given)::text[]) and ${open}`
+    const ofContacts = sql`select from event_waits w where w.contact_id = any((select ids from written)::text[]) and ${open}`
     const awaited = sql`exists (${trigger} = any(${names}))
       or current_setting(${HAS_MADE})::boolean and exists (${trigger} = ${sql.lit(happenings.contactCreated)})
       or (${keptKeys(workspaceId)}) is not null
       or exists (${waitFor(ofContacts, workspaceId)})
       or exists (${ofContacts} and w.watched)`
-    const notAll = sql`cardinality(ids) > 0 and cardinality(ids) < ${least}`
+    const notAll = sql`cardinality(ids) > 0 and cardinality(ids) < ${writtenMin}`
     return sql`
-    with given as materialized (select string_to_array(current_setting(${CONTACTS}), ',') as ids)
-    select ${failIf(awaited, AWAITED)}, ${failIf(notAll, NOT_ALL)} from given`
+    with written as materialized (
+      select string_to_array(current_setting(${CONTACTS}), ',') as ids, string_to_array(current_setting(${PLACES}), ',')::int[] as places
+    )
+    select ${failIf(awaited, AWAITED)}, ${failIf(notAll, NOT_ALL)} from written`
   })
 
 /** What a guard looks for of its events. */
@@ -109,9 +121,10 @@ const guards = {
     return {
       names: sql`array(select distinct n from unnest(${names}) as n)`,
       waitFor: (_, workspaceId) => sql`
-        select from unnest((select ids from given), string_to_array(current_setting(${PLACES}), ',')::int[]) as i(contact_id, place)
-          cross join lateral (select i.contact_id, (${names})[i.place] as event_name) g
-          cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one`,
+        select from (
+          select w.contact_id, (${names})[w.place] as event_name
+          from unnest((select ids from written), (select places from written)) as w(contact_id, place)
+        ) g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one`,
     }
   }),
 }
@@ -139,7 +152,7 @@ export async function insertUnawaitedGroup(
       writes[onHeld][are](db, asked),
       guard(db, { workspaceId, events, onHeld }),
     )
-    const written = contactsOf(events.length, rows[0])
+    const written = contactIdsOf(events.length, rows[0])
     return onHeld === 'wait' && written.includes(null) ? 'not_all' : written
   } catch (err) {
     if (isRefusedByGuard(err, AWAITED)) return 'awaited'
@@ -148,12 +161,12 @@ export async function insertUnawaitedGroup(
   }
 }
 
-/** For each event, in order, the id of its contact, or null if it was not written. */
-function contactsOf(count: number, told?: { contacts: string; places: string }): (string | null)[] {
+/** For each of `count` events, in order, the id of its contact, or null if it was not written. */
+function contactIdsOf(count: number, row?: Written): (string | null)[] {
   const written = new Array<string | null>(count).fill(null)
-  if (!told?.contacts) return written
-  const contactIds = told.contacts.split(',')
-  for (const [i, place] of told.places.split(',').entries()) {
+  if (!row?.contacts) return written
+  const contactIds = row.contacts.split(',')
+  for (const [i, place] of row.places.split(',').entries()) {
     written[Number(place) - 1] = contactIds[i] ?? null
   }
   return written

@@ -3,7 +3,7 @@
 // Long because each thing that may await an event has its own test.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import type { GroupedEvent } from '../../commands/events/arrived.ts'
+import { ALONE, type GroupedEvent } from '../../commands/events/arrived.ts'
 import { createEventGroups } from '../../commands/events/groups.ts'
 import { postAutomationEvents } from '../../commands/events/postMany.ts'
 import { recordUnawaited } from '../../commands/events/unawaited.ts'
@@ -240,6 +240,42 @@ test('a batch in which one contact waits for the event of another, and nobody fo
   expect(await tryBatch(workspaceId, events)).toEqual(['recorded', 1])
   expect(await listEnds(workspaceId)).toEqual([null])
 })
+
+test.each([
+  ['their own event', 2, 'not recorded'],
+  ['the event of another', 1, 'recorded'],
+] as const)(
+  'in a group that passes over a contact whom somebody holds, one behind them who waits for %s',
+  async (_, whose, what) => {
+    const workspace = await seedWorkspace(db)
+    const { workspaceId } = workspace
+    const events = [eventOf(), eventOf(), eventOf()]
+    const [held, , last] = events
+    const eventName = events[whose]?.eventName
+    if (!held || !last || !eventName) throw new Error('no event')
+    await showQuiet(workspaceId, events)
+    await recordEvent(db, workspaceId, { ...held, eventName: 'before' })
+    const started = await startFor(workspace, last.email)
+    await insertWait(workspaceId, started, { event_name: eventName }).execute(db)
+    const stored = await listStored(workspaceId)
+    const holder = await openSession(url)
+    await holder.run(
+      `begin; select from contacts where workspace_id = '${workspaceId}' and email = '${held.email}' for no key update`,
+    )
+    const group = events.map((event) => ({ event, now: now() }))
+    const recorded = await recordUnawaited(deps, workspaceId, group, 'skip')
+    await holder.run('commit')
+    const written = (await listStored(workspaceId)).length - stored.length
+    expect([recorded === undefined ? 'not recorded' : 'recorded', written]).toEqual([
+      what,
+      what === 'recorded' ? 2 : 0,
+    ])
+    expect(recorded?.map((one) => (one === ALONE ? null : one.email))).toEqual(
+      what === 'recorded' ? [null, ...events.slice(1).map(({ email }) => email)] : undefined,
+    )
+    expect(await listEnds(workspaceId)).toEqual([null])
+  },
+)
 
 test.each([
   ['read committed', [db, url]],
