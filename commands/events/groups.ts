@@ -50,8 +50,8 @@ export interface EventGroups {
 /**
  * The first event goes at once; those that come while its commit is under way share the next one. One group has one event of a
  * contact and of an event_id at most: what one does the next one meets. An event goes alone whose contact is held by somebody
- * else, was changed at that moment or has large properties, so no other waits for that contact, and one whose event_id was
- * recorded before. All go alone when one of them is refused, or when Postgres refuses the group.
+ * else or was changed at that moment, so no other waits for that contact, one whose event_id was recorded before, and one that may start or
+ * wake something and whose contact has large properties. All go alone when one of them is refused, or when Postgres refuses the group.
  *
  * Events that start executions, as far as the last one of their name did, have groups of their own: starting takes more statements,
  * which the others need not wait for.

@@ -12,7 +12,7 @@ import { counted } from './writes.ts'
 /** How long a group waits for what it cannot pass over, such as a contact that is being made: then each goes alone. */
 const LOCK_WAIT_MS = 200
 
-/** Contacts with more properties are not among a group, whose work stays that of some small ones. */
+/** Contacts with more properties are not among a group whose properties are read: its work stays that of some small ones. */
 const PROPERTIES_BYTES_MAX = 20_000
 
 /** The row of an event that no execution caused, and which may make its contact. */
@@ -191,39 +191,56 @@ const priorIds = (slot: Slots<Asked>, workspaceId: RawBuilder<unknown>) => {
           and id_hash = any(array(select decode(h, 'hex') from unnest(${hashes}) as h))) s on s.id_hash = g.id_hash`
 }
 
-const IS_SMALL = sql`octet_length(properties::text) <= ${sql.lit(PROPERTIES_BYTES_MAX)}`
+/** How a statement leaves out contacts with large properties. */
+interface SizeCheck {
+  /** A further column of a contact that is read, after a comma. */
+  column: RawBuilder<unknown>
+  /** A condition: no contact of `known` is too large. */
+  ofAll: RawBuilder<unknown>
+  /** A condition: a contact `l` was found and is not too large. */
+  ofOne: RawBuilder<unknown>
+}
+
+const onlySmall: SizeCheck = {
+  column: sql`, octet_length(properties::text) <= ${sql.lit(PROPERTIES_BYTES_MAX)} as is_small`,
+  ofAll: sql`not exists (select from known l where not l.is_small)`,
+  ofOne: sql`l.is_small`,
+}
+const anySize: SizeCheck = { column: sql``, ofAll: sql`true`, ofOne: sql`l.row is not null` }
 
 /**
  * Contacts are read without a lock, and the update takes it. `place between …` is always true: it makes the planner expect one row, so
- * that the update finds each contact by its ctid and in the order of `fit`, however few contacts there are. With a contact of large
- * properties nothing is written: it would have to be locked after others, out of their order. `k.id` is the first column: ids begin alike,
- * so the sort compares them whole, and Postgres reaches the first column of a row without walking over others.
+ * that the update finds each contact by its ctid and in the order of `fit`, however few contacts there are. With a contact that is left out
+ * nothing is written: it would have to be locked after others, out of their order. `k.id` is the first column: ids begin alike, so the sort
+ * compares them whole, and Postgres reaches the first column of a row without walking over others.
  */
 const waiting = (
   { timeColumns }: EventParts,
+  size: SizeCheck,
   contacts: RawBuilder<unknown>,
   isNotPrior: RawBuilder<unknown>,
 ) => sql`known as materialized (
-      select ctid as row, id, email, ${IS_SMALL} as is_small ${contacts}
+      select ctid as row, id, email ${size.column} ${contacts}
     ), fit as materialized (
       select k.id, g.place, g.event_name, g.email, k.row ${timeColumns} from given g left join known k on k.email = g.email
-      where g.place between 1 and 2147483647 and ${isNotPrior} and not exists (select from known l where not l.is_small)
+      where g.place between 1 and 2147483647 and ${isNotPrior} and ${size.ofAll}
       order by k.id
     )`
 
 /** That the locks are sorted by an expression is for a kept plan: while contacts are few, an index of all ids would look as cheap. */
 const skipping = (
   { timeColumns }: EventParts,
+  size: SizeCheck,
   contacts: RawBuilder<unknown>,
   isNotPrior: RawBuilder<unknown>,
 ) => sql`known as materialized (
       select email ${contacts}
     ), locked as materialized (
-      select ctid as row, email, ${IS_SMALL} as is_small ${contacts}
+      select ctid as row, email ${size.column} ${contacts}
       order by id || '' for no key update skip locked
     ), fit as materialized (
       select g.place, g.event_name, g.email, l.row ${timeColumns} from given g left join locked l on l.email = g.email
-      where ${isNotPrior} and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
+      where ${isNotPrior} and (${size.ofOne} or l.row is null and not exists (select from known k where k.email = g.email))
     )`
 
 const countOfKnown = ({ at, now }: EventParts) =>
@@ -288,7 +305,7 @@ const writingSteps = (
 interface WriteOptions {
   /** Those that wait write nothing where one event_id was recorded before, so that what is all or nothing need not be undone. */
   stopsAtPrior: boolean
-  /** Whether `happened` tells of each contact `of_properties` and `first_seen`. */
+  /** Whether `happened` tells of each contact `of_properties` and `first_seen`. Then those with large properties are left out. */
   tellsContacts: boolean
 }
 
@@ -314,6 +331,7 @@ const groupWrite =
       are === 'plain' ? sql`true` : sql`not exists (select from prior p ${ofSameEvent})`
     const contacts = sql`from contacts
       where workspace_id = ${workspaceId} and email = any(${emails})`
+    const size = tellsContacts ? onlySmall : anySize
     const writing = writingSteps(parts, workspaceId, {
       columns: tellsContacts ? toldColumns : noColumns,
       returning: onHeld === 'wait' ? sql`` : sql`returning id`,
@@ -321,13 +339,13 @@ const groupWrite =
     if (onHeld === 'wait') {
       return sql`
     with given as materialized (${parts.given}
-    ), ${prior}${waiting(parts, contacts, isNotPrior)}, ${writing}`
+    ), ${prior}${waiting(parts, size, contacts, isNotPrior)}, ${writing}`
     }
     return sql`
     with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${sql.lit(String(LOCK_WAIT_MS))}, true)
     ), given as materialized (${parts.given}, bound
-    ), ${prior}${skipping(parts, contacts, isNotPrior)}, ${writing}, unbound as materialized (
+    ), ${prior}${skipping(parts, size, contacts, isNotPrior)}, ${writing}, unbound as materialized (
       select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
     )`
   }

@@ -6,7 +6,7 @@ import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import { executeGuarded, failIf, isRefusedByGuard } from '../guarded.ts'
 import { compileOnce, type Slots } from '../prepared.ts'
-import { keptKeys } from '../segments/kept.ts'
+import { hasKept } from '../segments/kept.ts'
 import { unseen } from '../unseen.ts'
 import {
   type Asked,
@@ -79,7 +79,7 @@ const guardOf = (eventsOf: (slot: Slots<AskedOfGuard>) => EventsOfGuard) =>
     const ofContacts = sql`select from event_waits w where w.contact_id = any((select ids from written)::text[]) and ${open}`
     const awaited = sql`exists (${trigger} = any(${names}))
       or current_setting(${HAS_MADE})::boolean and exists (${trigger} = ${sql.lit(happenings.contactCreated)})
-      or (${keptKeys(workspaceId)}) is not null
+      or ${hasKept(workspaceId)}
       or exists (${waitFor(ofContacts, workspaceId)})
       or exists (${ofContacts} and w.watched)`
     const notAll = sql`cardinality(ids) > 0 and cardinality(ids) < ${writtenMin}`

@@ -1,5 +1,5 @@
 // The segments whose members are kept. Each change of a contact may concern them, so each is read once and remembered.
-import { type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { conditionNeeds } from '../../rules/conditions/needs.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
@@ -33,6 +33,10 @@ const keyOf = sql`s.id || '/' || s.xmin::text`
 export const keptKeys = (workspaceId: Param<WorkspaceId>): RawBuilder<unknown> => sql`
         select string_agg(${keyOf}, ',' order by s.id)
         from segments s where s.workspace_id = ${workspaceId} and s.kept`
+
+/** SQL: whether the workspace has kept segments. */
+export const hasKept = (workspaceId: Param<WorkspaceId>): RawBuilder<SqlBool> =>
+  sql`exists (select from segments s where s.workspace_id = ${workspaceId} and s.kept)`
 
 /** The keys, for those who ask for nothing else. */
 export async function findKeptKeys(trx: Trx, workspaceId: WorkspaceId): Promise<string | null> {
