@@ -10,11 +10,15 @@ export interface Mail {
   message: Message
 }
 
-/** The parameters after the return path in MAIL. */
+/**
+ * The parameters after the return path in MAIL. A bounce is to bring back the header alone (RFC 3461 section 4.3): with a large mail in it our
+ * listener would not take it (`MESSAGE_BYTES_MAX` of inbound/reports/listener.ts).
+ */
 export function mailParameters(envelope: Envelope, capabilities: Capabilities): string {
   const size = capabilities.has('SIZE') ? ` SIZE=${envelope.bytes}` : ''
+  const returned = capabilities.has('DSN') ? ' RET=HDRS' : ''
   const body = envelope.octets === undefined ? '' : ' BODY=8BITMIME'
-  return `${size}${body}${needsUtf8(envelope) ? ' SMTPUTF8' : ''}`
+  return `${size}${returned}${body}${needsUtf8(envelope) ? ' SMTPUTF8' : ''}`
 }
 
 const needsUtf8 = ({ from, to, octets }: Envelope) =>
