@@ -11,12 +11,16 @@ export interface Mail {
 }
 
 /**
- * The parameters after the return path in MAIL. A bounce is to bring back the header alone (RFC 3461 section 4.3): with a large mail in it our
- * listener would not take it (`MESSAGE_BYTES_MAX` of inbound/reports/listener.ts).
+ * From larger mail a bounce is to bring back the header alone (RFC 3461 section 4.3): with all of it, written anew and beside its report, the
+ * bounce could be larger than our listener takes (`MESSAGE_BYTES_MAX` of inbound/reports/listener.ts). Of other mail nothing is asked, so that a
+ * server that offers DSN and refuses its parameters takes most mail all the same.
  */
+export const RETURNED_BYTES_MAX = 512 * 1024
+
+/** The parameters after the return path in MAIL. */
 export function mailParameters(envelope: Envelope, capabilities: Capabilities): string {
   const size = capabilities.has('SIZE') ? ` SIZE=${envelope.bytes}` : ''
-  const returned = capabilities.has('DSN') ? ' RET=HDRS' : ''
+  const returned = capabilities.has('DSN') && envelope.bytes > RETURNED_BYTES_MAX ? ' RET=HDRS' : ''
   const body = envelope.octets === undefined ? '' : ' BODY=8BITMIME'
   return `${size}${returned}${body}${needsUtf8(envelope) ? ' SMTPUTF8' : ''}`
 }
