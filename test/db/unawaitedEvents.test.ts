@@ -228,6 +228,32 @@ test.each([
   expect(await listEnds(workspaceId)).toEqual([end, end])
 })
 
+test('a contact with large properties who waits for their event is told in a batch, and in a group in which somebody holds them', async () => {
+  const workspace = await seedWorkspace(db)
+  const { workspaceId } = workspace
+  const events = [eventOf(), eventOf(), eventOf()]
+  const [small, large, held] = events
+  if (!small || !large || !held) throw new Error('no event')
+  await showQuiet(workspaceId, events)
+  const contactProperties = { large: 'x'.repeat(30_000) }
+  for (const one of [large, held]) {
+    await recordEvent(db, workspaceId, { ...one, eventName: 'before', contactProperties })
+    const started = await startFor(workspace, one.email)
+    await insertWait(workspaceId, started, { event_name: one.eventName }).execute(db)
+  }
+  const holder = await openSession(url)
+  await holder.run(
+    `begin; select from contacts where workspace_id = '${workspaceId}' and email = '${held.email}' for no key update`,
+  )
+  const posted = createEventGroups(deps).record(workspaceId, held, now())
+  await postAutomationEvents(deps, workspaceId, [small, large].map(postedOf))
+  expect(await listEnds(workspaceId)).toEqual(['event', null])
+  await eventually(async () => expect(await holder.waiting()).toBe(1))
+  await holder.run('commit')
+  await posted
+  expect(await listEnds(workspaceId)).toEqual(['event', 'event'])
+})
+
 test('a batch in which one contact waits for the event of another, and nobody for their own, takes one statement', async () => {
   const workspace = await seedWorkspace(db)
   const { workspaceId } = workspace
