@@ -184,5 +184,10 @@ async function recordAlone(
     ),
   )
   if (!recorded) throw new Error('an event for a contact that may be made was not recorded')
+  // Of one that was recorded before nobody has looked what awaits it.
+  const wasLookedFor = !isRefusal(recorded) && !recorded.deduplicated
+  if (wasLookedFor && !recorded.isAwaited && mayBeUnawaited({ event, now })) {
+    noteQuiet(workspaceId, { event, now })
+  }
   return recorded
 }

@@ -228,6 +228,20 @@ test.each([
   expect(await listEnds(workspaceId)).toEqual([end, end])
 })
 
+test('a name of which only contacts with large properties have had events is tried by the one statement too', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const [first, ...next] = [eventOf(), eventOf(), eventOf()]
+  if (!first) throw new Error('no event')
+  const contactProperties = { large: 'x'.repeat(30_000) }
+  for (const one of [first, ...next]) {
+    await recordEvent(db, workspaceId, { ...one, eventName: 'before', contactProperties })
+  }
+  await createEventGroups(deps).record(workspaceId, first, now())
+  const { eventName } = first
+  const batch = next.map((one) => ({ ...one, eventName }))
+  expect(await tryBatch(workspaceId, batch)).toEqual(['recorded', 1])
+})
+
 test('a contact with large properties who waits for their event is told in a batch, and in a group in which somebody holds them', async () => {
   const workspace = await seedWorkspace(db)
   const { workspaceId } = workspace
