@@ -17,7 +17,6 @@ import {
   makeRows,
   Unfit,
 } from './arrived.ts'
-import { noteQuiet } from './quietNames.ts'
 import {
   type RecordDeps,
   type RecordedEvent,
@@ -25,7 +24,7 @@ import {
   recordStored,
   retryRace,
 } from './record.ts'
-import { mayBeUnawaited, recordUnawaited } from './unawaited.ts'
+import { noteRecorded, recordUnawaited } from './unawaited.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
@@ -131,7 +130,7 @@ async function recordGroup(
 
 /**
  * Records events by the statements of one, no two of the same contact or event_id, and notes the names of those that start and wake
- * nothing (`noteQuiet`), also where the caller rolls back: the guard looks again at each later event of such a name.
+ * nothing (`noteRecorded`), also where the caller rolls back: the guard looks again at each later event of such a name.
  * @returns what each was recorded as, in order, or that it goes alone
  * @throws Error if one of them is refused, or its event_id is recorded by somebody else meanwhile: then all of it is to be rolled back
  */
@@ -165,9 +164,7 @@ export async function recordTogether(
     const one = arrival ? recorded[next++] : ALONE
     if (one === undefined || isRefusal(one)) throw new Unfit('an event of the group is refused')
     const arrived = group[place]
-    if (one !== ALONE && !one.isAwaited && arrived && mayBeUnawaited(arrived)) {
-      noteQuiet(workspaceId, arrived)
-    }
+    if (one !== ALONE && arrived) noteRecorded(workspaceId, arrived, one)
     return one
   })
 }
@@ -184,10 +181,6 @@ async function recordAlone(
     ),
   )
   if (!recorded) throw new Error('an event for a contact that may be made was not recorded')
-  // Of one that was recorded before nobody has looked what awaits it.
-  const wasLookedFor = !isRefusal(recorded) && !recorded.deduplicated
-  if (wasLookedFor && !recorded.isAwaited && mayBeUnawaited({ event, now })) {
-    noteQuiet(workspaceId, { event, now })
-  }
+  noteRecorded(workspaceId, { event, now }, recorded)
   return recorded
 }

@@ -8,6 +8,7 @@ import { inSavepoint, undoIfRefused } from '../transact.ts'
 import { ALONE, type Arrived, keysOfArrived } from './arrived.ts'
 import { recordTogether } from './groups.ts'
 import { type RecordDeps, type RecordedEvent, recordAutomationEvent } from './record.ts'
+import { noteRecorded } from './unawaited.ts'
 
 /** Events that share statements. */
 export const WAVE_MAX = 100
@@ -71,9 +72,12 @@ export async function recordWave(
 export async function recordOne(
   deps: RecordDeps,
   workspaceId: WorkspaceId,
-  { event }: Placed,
+  placed: Placed,
 ): Promise<RecordedOrRefused> {
-  const result = await undoIfRefused(deps.db, () => recordAutomationEvent(deps, workspaceId, event))
+  const result = await undoIfRefused(deps.db, () =>
+    recordAutomationEvent(deps, workspaceId, placed.event),
+  )
   if (!result) throw new Error('an event for a contact that may be made was not recorded')
+  noteRecorded(workspaceId, placed, result)
   return result
 }

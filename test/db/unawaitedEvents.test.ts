@@ -228,19 +228,27 @@ test.each([
   expect(await listEnds(workspaceId)).toEqual([end, end])
 })
 
-test('a name of which only contacts with large properties have had events is tried by the one statement too', async () => {
-  const { workspaceId } = await seedWorkspace(db)
-  const [first, ...next] = [eventOf(), eventOf(), eventOf()]
-  if (!first) throw new Error('no event')
-  const contactProperties = { large: 'x'.repeat(30_000) }
-  for (const one of [first, ...next]) {
-    await recordEvent(db, workspaceId, { ...one, eventName: 'before', contactProperties })
-  }
-  await createEventGroups(deps).record(workspaceId, first, now())
-  const { eventName } = first
-  const batch = next.map((one) => ({ ...one, eventName }))
-  expect(await tryBatch(workspaceId, batch)).toEqual(['recorded', 1])
-})
+test.each([
+  ['alone', 1],
+  ['in a batch', 2],
+])(
+  'a name of which only contacts with large properties have had events, %s, is tried by the one statement too',
+  async (_, count) => {
+    const { workspaceId } = await seedWorkspace(db)
+    const all = Array.from({ length: count + 2 }, () => eventOf())
+    const { eventName } = all[0] ?? eventOf()
+    const events = all.map((one) => ({ ...one, eventName }))
+    const [first, next] = [events.slice(0, count), events.slice(count)]
+    const contactProperties = { large: 'x'.repeat(30_000) }
+    for (const one of events) {
+      await recordEvent(db, workspaceId, { ...one, eventName: 'before', contactProperties })
+    }
+    const [alone] = first
+    if (alone && count === 1) await createEventGroups(deps).record(workspaceId, alone, now())
+    else await postAutomationEvents(deps, workspaceId, first.map(postedOf))
+    expect(await tryBatch(workspaceId, next)).toEqual(['recorded', 1])
+  },
+)
 
 test('a contact with large properties who waits for their event is told in a batch, and in a group in which somebody holds them', async () => {
   const workspace = await seedWorkspace(db)
