@@ -191,22 +191,35 @@ const priorIds = (slot: Slots<Asked>, workspaceId: RawBuilder<unknown>) => {
           and id_hash = any(array(select decode(h, 'hex') from unnest(${hashes}) as h))) s on s.id_hash = g.id_hash`
 }
 
-/** How a statement leaves out contacts with large properties. */
-interface SizeCheck {
-  /** A further column of a contact that is read, after a comma. */
-  column: RawBuilder<unknown>
-  /** A condition: no contact of `known` is too large. */
-  ofAll: RawBuilder<unknown>
-  /** A condition: a contact `l` was found and is not too large. */
-  ofOne: RawBuilder<unknown>
+/** The parts of a statement that depend on whether it tells of its contacts; each column stands after a comma. */
+interface ContactParts {
+  /** A further column of a contact that is read. */
+  readColumn: RawBuilder<unknown>
+  /** A condition: no contact of `known` is left out. */
+  areAllFit: RawBuilder<unknown>
+  /** A condition: a contact `l` was found and is not left out. */
+  isFit: RawBuilder<unknown>
+  /** Further columns of `happened`, of the table. */
+  columns: RawBuilder<unknown>
+  /** The same, of the step `made` as `m`. */
+  madeColumns: RawBuilder<unknown>
 }
 
-const onlySmall: SizeCheck = {
-  column: sql`, octet_length(properties::text) <= ${sql.lit(PROPERTIES_BYTES_MAX)} as is_small`,
-  ofAll: sql`not exists (select from known l where not l.is_small)`,
-  ofOne: sql`l.is_small`,
+/** Contacts with large properties are left out. */
+const toldContacts: ContactParts = {
+  readColumn: sql`, octet_length(properties::text) <= ${sql.lit(PROPERTIES_BYTES_MAX)} as is_small`,
+  areAllFit: sql`not exists (select from known l where not l.is_small)`,
+  isFit: sql`l.is_small`,
+  columns: sql`, contacts.properties as of_properties, contacts.first_seen`,
+  madeColumns: sql`, m.of_properties, m.first_seen`,
 }
-const anySize: SizeCheck = { column: sql``, ofAll: sql`true`, ofOne: sql`l.row is not null` }
+const untoldContacts: ContactParts = {
+  readColumn: sql``,
+  areAllFit: sql`true`,
+  isFit: sql`l.row is not null`,
+  columns: sql``,
+  madeColumns: sql``,
+}
 
 /**
  * Contacts are read without a lock, and the update takes it. `place between …` is always true: it makes the planner expect one row, so
@@ -216,31 +229,31 @@ const anySize: SizeCheck = { column: sql``, ofAll: sql`true`, ofOne: sql`l.row i
  */
 const waiting = (
   { timeColumns }: EventParts,
-  size: SizeCheck,
+  { readColumn, areAllFit }: ContactParts,
   contacts: RawBuilder<unknown>,
   isNotPrior: RawBuilder<unknown>,
 ) => sql`known as materialized (
-      select ctid as row, id, email ${size.column} ${contacts}
+      select ctid as row, id, email ${readColumn} ${contacts}
     ), fit as materialized (
       select k.id, g.place, g.event_name, g.email, k.row ${timeColumns} from given g left join known k on k.email = g.email
-      where g.place between 1 and 2147483647 and ${isNotPrior} and ${size.ofAll}
+      where g.place between 1 and 2147483647 and ${isNotPrior} and ${areAllFit}
       order by k.id
     )`
 
 /** That the locks are sorted by an expression is for a kept plan: while contacts are few, an index of all ids would look as cheap. */
 const skipping = (
   { timeColumns }: EventParts,
-  size: SizeCheck,
+  { readColumn, isFit }: ContactParts,
   contacts: RawBuilder<unknown>,
   isNotPrior: RawBuilder<unknown>,
 ) => sql`known as materialized (
       select email ${contacts}
     ), locked as materialized (
-      select ctid as row, email ${size.column} ${contacts}
+      select ctid as row, email ${readColumn} ${contacts}
       order by id || '' for no key update skip locked
     ), fit as materialized (
       select g.place, g.event_name, g.email, l.row ${timeColumns} from given g left join locked l on l.email = g.email
-      where ${isNotPrior} and (${size.ofOne} or l.row is null and not exists (select from known k where k.email = g.email))
+      where ${isNotPrior} and (${isFit} or l.row is null and not exists (select from known k where k.email = g.email))
     )`
 
 const countOfKnown = ({ at, now }: EventParts) =>
@@ -256,20 +269,6 @@ const countOfMade = counted(
   sql`excluded.updated_at`,
 )
 
-/** Further columns of the contacts that `happened` has, each after a comma. */
-interface ContactColumns {
-  /** Of the table. */
-  contacts: RawBuilder<unknown>
-  /** Of the step `made` as `m`. */
-  made: RawBuilder<unknown>
-}
-
-const toldColumns: ContactColumns = {
-  contacts: sql`, contacts.properties as of_properties, contacts.first_seen`,
-  made: sql`, m.of_properties, m.first_seen`,
-}
-const noColumns: ContactColumns = { contacts: sql``, made: sql`` }
-
 /**
  * The steps that write contacts and events, after `fit`. A contact that is made gets the id of its event with the prefix of contacts.
  * `happened` is read twice and not materialized: `updated` and `made` keep their rows, so it would be a further copy of these.
@@ -277,11 +276,12 @@ const noColumns: ContactColumns = { contacts: sql``, made: sql`` }
 const writingSteps = (
   parts: EventParts,
   workspaceId: RawBuilder<unknown>,
-  { columns, returning }: { columns: ContactColumns; returning: RawBuilder<unknown> },
+  { columns, madeColumns }: ContactParts,
+  returning: RawBuilder<unknown>,
 ) => sql`updated as (
       update contacts set ${countOfKnown(parts)}
       from fit f where contacts.ctid = f.row and contacts.email = f.email
-      returning f.place, contacts.id as of_id, false as is_new, contacts.event_count ${columns.contacts}
+      returning f.place, contacts.id as of_id, false as is_new, contacts.event_count ${columns}
     ), made as (
       insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,
           last_event, created_at, updated_at)
@@ -289,10 +289,10 @@ const writingSteps = (
         ${parts.at('g')}, ${parts.at('g')}, g.event_name, ${parts.now('g')}, ${parts.now('g')}
       from fit f join given g on g.place = f.place where f.row is null order by f.email
       on conflict (workspace_id, email) do update set ${countOfMade}
-      returning contacts.id as of_id, contacts.email, xmax = 0 as is_new, contacts.event_count ${columns.contacts}
+      returning contacts.id as of_id, contacts.email, xmax = 0 as is_new, contacts.event_count ${columns}
     ), happened as not materialized (
       select * from updated
-      union all select g.place, m.of_id, m.is_new, m.event_count ${columns.made} from made m join given g on g.email = m.email
+      union all select g.place, m.of_id, m.is_new, m.event_count ${madeColumns} from made m join given g on g.email = m.email
     ), event as (
       insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
         properties, at, created_at, depth, historical, ordinal)
@@ -331,21 +331,19 @@ const groupWrite =
       are === 'plain' ? sql`true` : sql`not exists (select from prior p ${ofSameEvent})`
     const contacts = sql`from contacts
       where workspace_id = ${workspaceId} and email = any(${emails})`
-    const size = tellsContacts ? onlySmall : anySize
-    const writing = writingSteps(parts, workspaceId, {
-      columns: tellsContacts ? toldColumns : noColumns,
-      returning: onHeld === 'wait' ? sql`` : sql`returning id`,
-    })
+    const of = tellsContacts ? toldContacts : untoldContacts
+    const returning = onHeld === 'wait' ? sql`` : sql`returning id`
+    const writing = writingSteps(parts, workspaceId, of, returning)
     if (onHeld === 'wait') {
       return sql`
     with given as materialized (${parts.given}
-    ), ${prior}${waiting(parts, size, contacts, isNotPrior)}, ${writing}`
+    ), ${prior}${waiting(parts, of, contacts, isNotPrior)}, ${writing}`
     }
     return sql`
     with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${sql.lit(String(LOCK_WAIT_MS))}, true)
     ), given as materialized (${parts.given}, bound
-    ), ${prior}${skipping(parts, size, contacts, isNotPrior)}, ${writing}, unbound as materialized (
+    ), ${prior}${skipping(parts, of, contacts, isNotPrior)}, ${writing}, unbound as materialized (
       select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
     )`
   }
