@@ -4,9 +4,8 @@ import { createFindKey } from '../commands/api-keys/find.ts'
 import { createKeyCache } from '../commands/api-keys/keyCache.ts'
 import { listenForKeys } from '../commands/api-keys/keyNews.ts'
 import type { CommandDeps } from '../commands/deps.ts'
-import { factsAsked } from '../commands/emails/accept.ts'
-import { askAhead } from '../commands/emails/factsAhead.ts'
 import { createEmailGroups } from '../commands/emails/groups.ts'
+import { createKnownDomains } from '../commands/emails/knownDomains.ts'
 import { submitEmail } from '../commands/emails/submit.ts'
 import { submitOnce } from '../commands/emails/submitOnce.ts'
 import { createLimitBook } from '../commands/limits/book.ts'
@@ -58,7 +57,13 @@ export async function listenForSubmissions(
     log.warn({ err }, 'limits could not be read; those that were known hold'),
   )
   const daily = createDailyLimit({ db, now }, book)
-  const submitting = { ...deps, db, daily, emailGroups: createEmailGroups({ ...deps, db }) }
+  const submitting = {
+    ...deps,
+    db,
+    daily,
+    emailGroups: createEmailGroups({ ...deps, db }),
+    knownDomains: createKnownDomains(),
+  }
   const { count, watch } = createSubmissionMetrics(deps.registry)
   const server = await startSubmission({
     listen,
@@ -75,10 +80,6 @@ export async function listenForSubmissions(
           : submitOnce(submitting, reach, email, messageKey),
       )
     },
-    askAhead: ({ workspaceId }, email, signal) =>
-      inScope({ owner: { kind: 'workspace', workspaceId }, signal }, () =>
-        askAhead(submitting.emailGroups, workspaceId, factsAsked(email)),
-      ),
     stateFolder: config.stateFolder,
     count,
     watch,

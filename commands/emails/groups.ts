@@ -3,12 +3,13 @@
 import type { NewEmail } from '../../db/emails/insert.ts'
 import { insertEmails, isPlain, type PlainEmail } from '../../db/emails/insertMany.ts'
 import { type AskedSendFacts, listSendFacts, type SendFacts } from '../../db/emails/sendFacts.ts'
-import { isUnavailable } from '../../db/failures.ts'
+import { isRefusedByPostgres, isUnavailable } from '../../db/failures.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import { grouped } from '../grouped.ts'
 import { currentHeldCommit } from '../heldCommit.ts'
 import { transact } from '../transact.ts'
+import { type KnownDomain, noteTried } from './knownDomains.ts'
 import { macsOf, writeEmail } from './write.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
@@ -23,6 +24,21 @@ export interface EmailGroups {
    * @throws what its own statement throws: the fault of another email of the group is not passed on
    */
   write(workspaceId: WorkspaceId, email: NewEmail): Promise<void>
+  /**
+   * Commits an email that was made by what was known of its domain, if that is still so and none of its recipients is an automation contact.
+   * @returns false: it was not written, since one of the emails of its group was not to be, or Postgres has refused one. What must be known is
+   *   to be asked
+   * @throws what says that Postgres is away, when nobody knows whether it was committed; NoPlace; ClientGone
+   */
+  writeIfStillSo(workspaceId: WorkspaceId, made: MadeByKnown): Promise<boolean>
+}
+
+/** An email that was made without asking. */
+export interface MadeByKnown {
+  email: PlainEmail
+  known: KnownDomain
+  /** Of its recipients, in lower case. */
+  addresses: readonly string[]
 }
 
 /**
@@ -38,8 +54,13 @@ export function createEmailGroups(deps: Deps): EmailGroups {
     (workspaceId, group: PlainEmail[]) => writeEach(deps, workspaceId, group),
     GROUP_MAX,
   )
+  const writeIfStillSo = grouped(
+    (workspaceId, group: MadeByKnown[]) => writeKnown(deps, workspaceId, group),
+    GROUP_MAX,
+  )
   return {
     findFacts,
+    writeIfStillSo,
     async write(workspaceId, email) {
       // One whose answer is stored with it has a commit of its own.
       if (email.row.category !== 'transactional' || !isPlain(email) || currentHeldCommit())
@@ -82,6 +103,32 @@ async function writeEach(
       ),
     ),
   )
+}
+
+/** Commits a group if all of it was made by what is still so. @returns for each whether it was, in order */
+async function writeKnown(
+  deps: Deps,
+  workspaceId: WorkspaceId,
+  group: readonly MadeByKnown[],
+): Promise<boolean[]> {
+  const facts = {
+    domains: [...new Set(group.map(({ known }) => known.domain))],
+    addresses: [...new Set(group.flatMap(({ addresses }) => addresses))],
+  }
+  const emails = group.map(({ email }) => email)
+  const isWritten = await transact
+    .one(deps, async ({ db, wake }) => {
+      wake('dripline_deliveries')
+      return insertEmails(db, workspaceId, emails, macsOf(deps, workspaceId), facts)
+    })
+    .catch((err: unknown) => {
+      // It may be of one of them alone, which is found out when each is asked for.
+      if (isRefusedByPostgres(err)) return false
+      throw err
+    })
+  const tried = group.map(({ known }) => known)
+  noteTried(tried, isWritten)
+  return group.map(() => isWritten)
 }
 
 const writeOne = (deps: Deps, workspaceId: WorkspaceId, email: NewEmail) =>

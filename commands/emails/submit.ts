@@ -1,15 +1,19 @@
 // Accepts a whole message, which is sent as it was written: commits the email with its deliveries and its source.
-import type { SendFacts } from '../../db/emails/sendFacts.ts'
+import type { SendingDomain } from '../../db/domains/sending.ts'
+import type { NewEmail } from '../../db/emails/insert.ts'
+import { isPlain } from '../../db/emails/insertMany.ts'
+import type { AskedSendFacts } from '../../db/emails/sendFacts.ts'
 import { insertSourceRest, SOURCE_SLICE_BYTES } from '../../db/emails/sources.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { currentHeldCommit } from '../heldCommit.ts'
 import { type DailyLimit, withDayPlaces } from '../limits/daily.ts'
 import { transact } from '../transact.ts'
 import { factsAsked } from './accept.ts'
-import { type FactsAhead, factsOf } from './factsAhead.ts'
 import type { EmailGroups } from './groups.ts'
+import type { KnownDomains } from './knownDomains.ts'
 import { newEmail } from './newEmail.ts'
 import { checkSender, type SenderRefusal } from './sender.ts'
 import { writeEmail } from './write.ts'
@@ -40,8 +44,6 @@ export interface SubmitEmail {
   scheduledAt: number | null
   /** The message's own, without angle brackets; undefined: it has none. */
   messageId: string | undefined
-  /** What was asked while the message came; null: nothing was. */
-  ahead: FactsAhead | null
   /** Makes the message with what it lacks; `messageId` without angle brackets. */
   sourceWith: (added: { messageId: string; date: Date }) => Buffer
 }
@@ -51,28 +53,91 @@ export type SubmitDeps = Pick<
   'db' | 'newId' | 'now' | 'wake' | 'config' | 'addressMac'
 > & {
   emailGroups: EmailGroups
+  knownDomains: KnownDomains
   daily: DailyLimit
 }
 
 /**
- * Commits the email before it returns an id, as `acceptEmail` does. A source of more than one slice takes a transaction, and a
- * round trip for each further slice.
+ * Commits the email before it returns an id, as `acceptEmail` does. Most are committed in one round trip, by what is known of their domain. A
+ * source of more than one slice takes a transaction, and a round trip for each further slice.
  */
 export async function submitEmail(
   deps: SubmitDeps,
-  { workspaceId, domainId: onlyDomainId }: Reach,
+  reach: Reach,
   input: SubmitEmail,
 ): Promise<{ id: string } | SenderRefusal | Refusal<'daily_limit'>> {
-  const { subject, html, text } = input
   const asked = factsAsked(input)
+  return (await submitKnown(deps, reach, input, asked)) ?? submitAsking(deps, reach, input, asked)
+}
+
+/** @returns null: it is not committed, and what must be known is to be asked. By what is only remembered nothing is refused */
+async function submitKnown(
+  deps: SubmitDeps,
+  { workspaceId, domainId: onlyDomainId }: Reach,
+  input: SubmitEmail,
+  { domainName, addresses }: AskedSendFacts,
+): Promise<{ id: string } | Refusal<'daily_limit'> | null> {
+  // One whose answer is stored with it has a commit of its own.
+  if (currentHeldCommit()) return null
+  const known = deps.knownDomains.find(workspaceId, domainName)
+  if (!known) return null
+  const { recipients } = input
+  const domain = checkSender(deps, { onlyDomainId, domainName, domain: known.domain, recipients })
+  if (isRefusal(domain)) return null
+  const email = makeEmail(deps, input, domain, domainName)
+  if (!isPlain(email)) return null
+  // Contacts are told of scheduled mail when it is due.
+  const made = { email, known, addresses: email.row.scheduled_at === null ? addresses : [] }
+  try {
+    const refusal = await withDayPlaces(deps, workspaceId, input.keyId, 1, async () => {
+      if (!(await deps.emailGroups.writeIfStillSo(workspaceId, made))) throw new NotWritten()
+    })
+    return refusal ?? { id: email.row.id }
+  } catch (err) {
+    if (err instanceof NotWritten) return null
+    throw err
+  }
+}
+
+/** Says that an email was not committed, so that its places of the day are given back. */
+class NotWritten extends Error {}
+
+async function submitAsking(
+  deps: SubmitDeps,
+  { workspaceId, domainId: onlyDomainId }: Reach,
+  input: SubmitEmail,
+  asked: AskedSendFacts,
+): Promise<{ id: string } | SenderRefusal | Refusal<'daily_limit'>> {
   const { domainName } = asked
   const { recipients } = input
-  const senderOf = ({ domain }: SendFacts) =>
-    checkSender(deps, { onlyDomainId, domainName, domain, recipients })
-  const isAccepted = (facts: SendFacts) => !isRefusal(senderOf(facts))
-  const facts = await factsOf(deps.emailGroups, workspaceId, asked, input.ahead, isAccepted)
-  const domain = senderOf(facts)
+  const facts = await deps.emailGroups.findFacts(workspaceId, asked)
+  const domain = checkSender(deps, { onlyDomainId, domainName, domain: facts.domain, recipients })
   if (isRefusal(domain)) return domain
+  deps.knownDomains.remember(workspaceId, domainName, domain)
+  const email = makeEmail(deps, input, domain, domainName)
+  const { row, source } = email
+  const told = row.scheduled_at === null ? facts.contactEmails : []
+  const contacts = told.map((address) => ({ email: address }))
+  const isOneSlice = source.length <= SOURCE_SLICE_BYTES
+  const refusal = await withDayPlaces(deps, workspaceId, input.keyId, 1, () =>
+    contacts.length === 0 && isOneSlice
+      ? deps.emailGroups.write(workspaceId, email)
+      : transact(deps, async (inTrx) => {
+          await writeEmail(inTrx, workspaceId, email, contacts)
+          await insertSourceRest(inTrx.db, row.id, source)
+        }),
+  )
+  return refusal ?? { id: row.id }
+}
+
+/** The email with its source. */
+function makeEmail(
+  deps: Pick<SubmitDeps, 'newId' | 'now' | 'config'>,
+  input: SubmitEmail,
+  domain: SendingDomain,
+  domainName: string,
+): NewEmail & { source: Buffer } {
+  const { subject, html, text } = input
   const made = newEmail(deps, {
     ...input,
     category: 'transactional',
@@ -83,20 +148,6 @@ export async function submitEmail(
     sentBy: null,
     unsubscribeToken: null,
   })
-  const { id, message_id: messageId, scheduled_at, created_at } = made.row
-  const date = scheduled_at ?? created_at
-  const source = input.sourceWith({ messageId, date })
-  const email = { ...made, source }
-  const told = scheduled_at === null ? facts.contactEmails : []
-  const contacts = told.map((address) => ({ email: address }))
-  const isOneSlice = source.length <= SOURCE_SLICE_BYTES
-  const refusal = await withDayPlaces(deps, workspaceId, input.keyId, 1, () =>
-    contacts.length === 0 && isOneSlice
-      ? deps.emailGroups.write(workspaceId, email)
-      : transact(deps, async (inTrx) => {
-          await writeEmail(inTrx, workspaceId, email, contacts)
-          await insertSourceRest(inTrx.db, id, source)
-        }),
-  )
-  return refusal ?? { id }
+  const { message_id: messageId, scheduled_at, created_at } = made.row
+  return { ...made, source: input.sourceWith({ messageId, date: scheduled_at ?? created_at }) }
 }

@@ -1,6 +1,6 @@
 // Writes an email: the row, its deliveries and first email events, in one statement.
 
-import { type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { addressDomain } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type ClassedEmail, mailClass, mailClasses } from '../../rules/mail/classes.ts'
@@ -104,19 +104,23 @@ interface GivenEmails {
   recipients: RawBuilder<unknown>
   /** Further steps of the `with`, each after a comma. */
   further?: RawBuilder<unknown>
+  /** Unless it holds nothing is written. */
+  onlyIf?: RawBuilder<SqlBool>
 }
 
 /**
  * Writes emails with what `insertEmail` says of one. Each recipient is looked for by itself, with a limit: a plan that is kept from when
  * a workspace had few suppressions would read all of them.
+ * @returns whether they were written
  */
 export async function writeGiven(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { given, bodies, recipients, further = sql`` }: GivenEmails,
-): Promise<void> {
-  await sql`
-    with given as (${given}), recipient as (
+  { given, bodies, recipients, further = sql``, onlyIf }: GivenEmails,
+): Promise<boolean> {
+  const allOrNone = onlyIf ? sql`select g.* from (${given}) g where ${onlyIf}` : given
+  const { numAffectedRows = 0n } = await sql`
+    with given as (${allOrNone}), recipient as (
       select g.id, g.category, g.domain_id, g.workflow_id, g.execution_id, g.scheduled_at, g.created_at, g.class, g.due_at, g.expires_at,
         r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.simulated, r.position,
         coalesce(k.provider, r.provider) as provider, case when k.shard is null then r.domain else k.destination end as destination,
@@ -159,6 +163,7 @@ export async function writeGiven(
     where status = 'sent' or suppressed
     order by id, step, position
   `.execute(trx)
+  return numAffectedRows > 0n
 }
 
 /** The place of an email's class in `mailClasses`. */

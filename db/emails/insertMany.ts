@@ -12,6 +12,7 @@ import {
   recipientRows,
   writeGiven,
 } from './insert.ts'
+import { isStillSo, type KnownFacts } from './sendFacts.ts'
 
 /** Mail whose bodies are short strings, and which has no attachments. */
 export type PlainEmail = NewEmail & {
@@ -33,16 +34,19 @@ export function isPlain(email: NewEmail): email is PlainEmail {
  * Writes what `insertEmail` writes, for each of them. If one row is refused, none is written. The caller wakes the
  * lanes.
  * @param macsOf for each recipient
+ * @param known what they were made by: unless that is still so nothing is written; absent: nobody looks
+ * @returns whether they were written
  */
 export async function insertEmails(
   trx: Trx,
   workspaceId: WorkspaceId,
   emails: readonly PlainEmail[],
   macsOf: (email: NewEmail) => RecipientMacs,
-): Promise<void> {
+  known?: KnownFacts,
+): Promise<boolean> {
   const bodies = (part: 'html' | 'text') => binaryTexts(emails.map(({ row }) => row[part]))
   const hasSources = emails.some(({ source }) => source)
-  await writeGiven(trx, workspaceId, {
+  return writeGiven(trx, workspaceId, {
     given: givenOf(emails),
     bodies: {
       html: sql`(${bodies('html')}::text[])[n]`,
@@ -50,6 +54,7 @@ export async function insertEmails(
     },
     further: hasSources ? sourcesOf(emails) : sql``,
     recipients: recipientsOf(emails, macsOf),
+    ...(known ? { onlyIf: isStillSo(workspaceId, known) } : {}),
   })
 }
 

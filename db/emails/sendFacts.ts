@@ -1,6 +1,6 @@
-// Reads everything that accepting emails needs, in one round trip for a group.
+// Reads everything that accepting emails needs, in one round trip for a group, or looks whether it is still so.
 
-import { sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { binaryTexts } from '../binaryTexts.ts'
 import type { Db } from '../connect.ts'
@@ -20,10 +20,40 @@ export interface SendFacts {
   contactEmails: string[]
 }
 
+/** What emails were made by. */
+export interface KnownFacts {
+  /** Their domains, each once. */
+  domains: readonly SendingDomain[]
+  /** In lower case; nobody of them is an automation contact. */
+  addresses: readonly string[]
+}
+
+/**
+ * SQL: the workspace's automation contacts among addresses in lower case. They are read in the order of the index on their addresses, so no other
+ * one serves, however few of them there were when the statement was planned.
+ */
+const contactsAmong = (workspaceId: WorkspaceId, addresses: readonly string[]) => sql`
+      select id, email from contacts
+      where workspace_id = ${workspaceId} and email = any(${binaryTexts(addresses)}::text[]) order by email`
+
+/** SQL: whether that is still so: each domain is there and has these settings, and nobody has become a contact. */
+export const isStillSo = (
+  workspaceId: WorkspaceId,
+  { domains, addresses }: KnownFacts,
+): RawBuilder<SqlBool> => sql`not exists (
+      select from jsonb_to_recordset(${JSON.stringify(domains)}::jsonb) as k(id text, status text, open_tracking_enabled boolean,
+        click_tracking_enabled boolean, tracking_host text)
+      left join lateral (
+        select d.status, d.open_tracking_enabled, d.click_tracking_enabled, ${trackingHost} as tracking_host from domains d
+        where d.id = k.id and d.workspace_id = ${workspaceId} and d.deleted_at is null limit 1
+      ) d on true
+      where (d.status, d.open_tracking_enabled, d.click_tracking_enabled, d.tracking_host)
+        is distinct from (k.status, k.open_tracking_enabled, k.click_tracking_enabled, k.tracking_host)
+    ) and not exists (select from (${contactsAmong(workspaceId, addresses)}) c)`
+
 /**
  * Each domain and each contact is looked for once, however many of them ask: for a hundred emails a look-up of each took Postgres ten
- * times as long. Contacts are read in the order of the index on their addresses, so no other one serves, however few of them there were
- * when the statement was planned.
+ * times as long.
  * @returns the facts of each, in order
  */
 export async function listSendFacts(
@@ -38,9 +68,7 @@ export async function listSendFacts(
       select d.name, d.id, d.status, d.open_tracking_enabled, d.click_tracking_enabled, ${trackingHost} as tracking_host
       from domains d
       where d.workspace_id = ${workspaceId} and d.name = any(${names}::text[]) and d.deleted_at is null
-    ), contact as materialized (
-      select id, email from contacts
-      where workspace_id = ${workspaceId} and email = any(${binaryTexts(all)}::text[]) order by email
+    ), contact as materialized (${contactsAmong(workspaceId, all)}
     )
     select coalesce((select json_agg(domain) from domain), '[]') as domains, array(
       select c.email from contact c order by c.id

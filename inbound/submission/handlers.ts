@@ -35,8 +35,6 @@ export interface HandlerDeps extends SubmissionReceiverDeps {
 interface User {
   /** The key now; undefined when it was revoked or has expired since. */
   findKeyNow: () => Promise<RequestKey | undefined>
-  /** The address in From of its last message; null: there was none. */
-  lastFrom: string | null
 }
 
 /** Makes a function that answers with what work gives, or with the reply that it throws. What is no reply is a fault of ours. */
@@ -86,7 +84,7 @@ export function createHandlers(
     const isKeyGood = async () => (await findKeyNow()) !== undefined
     const refusal = await guard.onKey(session, key.workspace_id, isKeyGood)
     if (refusal) throw refusal
-    return { findKeyNow, lastFrom: null }
+    return { findKeyNow }
   }
 
   const handlers = {
@@ -123,15 +121,10 @@ export function createHandlers(
 
 /** Who sends the message that begins. */
 function sendingOf(session: SMTPServerSession) {
-  const { mailFrom, rcptTo } = session.envelope
-  const user = session.user as User | undefined
+  const { rcptTo } = session.envelope
   return {
     keyNow: () => keyOf(session),
     recipients: [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))],
-    expectedFrom: user?.lastFrom ?? (mailFrom ? readRecipient(mailFrom.address) : null),
-    noteFrom(address: string) {
-      if (user) user.lastFrom = address
-    },
   }
 }
 

@@ -21,14 +21,26 @@ export function watchLines() {
   let column = 0
 
   function look(chunk: Buffer): LineFault | null {
-    for (let i = 0; i < chunk.length; i++) {
+    const { length } = chunk
+    let afterCr = isAfterCr
+    /** Where the line begins; below 0 when it began in a chunk before. */
+    let lineAt = -column
+    for (let i = 0; i < length; i++) {
+      const from = i
+      // Nearly all bytes: with one comparison for each this takes a quarter of the time.
+      while (i < length && (chunk[i] as number) > CR) i++
+      if (i > from && afterCr) return 'half_line_end'
+      if (i > from && i - lineAt > LINE_BYTES_MAX) return 'long_line'
+      if (i === length) break
       const byte = chunk[i]
-      if ((byte === LF) !== isAfterCr) return 'half_line_end'
-      isAfterCr = byte === CR
+      if ((byte === LF) !== afterCr) return 'half_line_end'
       if (byte === 0) return 'nul'
-      if (byte === LF) column = 0
-      else if (byte !== CR && ++column > LINE_BYTES_MAX) return 'long_line'
+      afterCr = byte === CR
+      if (byte === LF) lineAt = i + 1
+      else if (!afterCr && i + 1 - lineAt > LINE_BYTES_MAX) return 'long_line'
     }
+    isAfterCr = afterCr
+    column = length - lineAt
     return null
   }
 

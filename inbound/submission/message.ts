@@ -156,7 +156,7 @@ const cleanedSubject = (value: string) =>
     .toWellFormed()
     .trim()
 
-const listOf = (value: string | undefined) => (value === undefined ? [] : readList([value]))
+const listOf = (value: string | undefined) => (value === undefined ? [] : readList(value))
 
 function readMessageId(value: string | undefined): string | undefined {
   if (!value) return undefined

@@ -2,7 +2,6 @@
 import type { Readable } from 'node:stream'
 import type { SMTPServerDataStream } from 'smtp-server'
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
-import type { FactsAhead } from '../../commands/emails/factsAhead.ts'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
 import type { MessageKey, submitOnce } from '../../commands/emails/submitOnce.ts'
 import { ClientGone } from '../../db/shares.ts'
@@ -24,12 +23,6 @@ export interface SubmissionReceiverDeps {
     messageKey: MessageKey | null,
     signal: AbortSignal,
   ) => ReturnType<typeof submitOnce>
-  /** Asks for what `submit` will ask of an email, without waiting. */
-  askAhead: (
-    reach: Reach,
-    email: Pick<SubmitEmail, 'sender' | 'recipients'>,
-    signal: AbortSignal,
-  ) => FactsAhead
   now: () => Date
   /** Where large messages stand while they come. */
   stateFolder: string
@@ -41,13 +34,6 @@ interface Sending {
   keyNow: () => Promise<RequestKey>
   /** Bare addresses of the envelope, each once. */
   recipients: string[]
-  /**
-   * The address that its From is expected to have: that of the session's last message, or the sender of the envelope, which may be a mailbox for bounces
-   * elsewhere. Null: none is
-   */
-  expectedFrom: string | null
-  /** Is told the address that it has. */
-  noteFrom: (address: string) => void
 }
 
 /** Messages up to this size wait for no larger ones. */
@@ -68,23 +54,21 @@ export const receiving = {
  * message is about to be committed: it may come, and wait, for minutes, and one that was revoked meanwhile sends nothing any more.
  * What its client does not wait for any more is not committed: they send it again.
  */
-export function createReceiver({ submit, askAhead, now, stateFolder }: SubmissionReceiverDeps) {
+export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverDeps) {
   const spool = createSpool(stateFolder)
   const withSmall = createFairBudget(receiving.small)
   const withLarge = createFairBudget(receiving.large)
 
   const commit = async (
-    { keyNow, recipients, noteFrom }: Sending,
+    { keyNow, recipients }: Sending,
     spooled: Spooled,
-    ahead: FactsAhead | null,
     { signal, begin }: InHand,
   ) => {
     const key = await keyNow()
     const read = await readMessage(await spooled.read(), recipients, now())
     const { key: messageKey, ...input } = read
-    noteFrom(input.sender.address)
     begin()
-    const email = { ...input, keyId: key.id, ahead }
+    const email = { ...input, keyId: key.id }
     const made = await submit(reachOf(key), email, messageKey, signal).catch((err: unknown) => {
       throw err instanceof ClientGone ? signal.reason : err
     })
@@ -99,18 +83,13 @@ export function createReceiver({ submit, askAhead, now, stateFolder }: Submissio
     sending: Sending,
     message: InHand,
   ): Promise<string> => {
-    const { recipients, expectedFrom } = sending
     const key = await sending.keyNow()
-    const ahead =
-      expectedFrom === null
-        ? null
-        : askAhead(reachOf(key), { sender: { address: expectedFrom }, recipients }, message.signal)
     const spooled = spool.open(key.workspace_id)
     try {
       await keep(stream, spooled)
       const { bytes } = spooled
       const inTurn = bytes > SMALL_BYTES_MAX ? withLarge : withSmall
-      const work = () => commit(sending, spooled, ahead, message)
+      const work = () => commit(sending, spooled, message)
       return await inTurn(key.workspace_id, bytes, work, message.signal)
     } finally {
       // The mail may be committed: what becomes of the file must not make its sender send it again.

@@ -47,6 +47,8 @@ export function readHeader(
 
 const nameOf = (raw: string): string => raw.slice(0, raw.indexOf(':')).trim().toLowerCase()
 
+const BEYOND_ASCII = /[\x80-\xff]/
+
 const isBlank = (char: string | undefined): boolean => char === ' ' || char === '\t'
 
 /** The value of a field without its folds, its bytes read as UTF-8. */
@@ -56,7 +58,8 @@ export function fieldValue({ raw }: Field): string {
   let [from, to] = [0, value.length]
   while (isBlank(value[from])) from += 1
   while (to > from && isBlank(value[to - 1])) to -= 1
-  return Buffer.from(value.slice(from, to), 'latin1').toString('utf8')
+  const kept = value.slice(from, to)
+  return BEYOND_ASCII.test(kept) ? Buffer.from(kept, 'latin1').toString('utf8') : kept
 }
 
 /** The header as bytes, with the empty line that ends it. */

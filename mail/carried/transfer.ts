@@ -125,10 +125,14 @@ function readable(text: string): string {
   return Buffer.from(units.buffer, 0, 2 * length).toString('utf16le')
 }
 
+/** To make one takes longer than to decode a small body. */
+const utf8 = new TextDecoder()
+
 function decoderOf(charset: string): TextDecoder {
+  if (charset === '' || charset === 'us-ascii' || charset === 'utf-8') return utf8
   try {
-    return new TextDecoder(charset === '' || charset === 'us-ascii' ? 'utf-8' : charset)
+    return new TextDecoder(charset)
   } catch {
-    return new TextDecoder()
+    return utf8
   }
 }

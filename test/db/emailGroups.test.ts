@@ -1,13 +1,17 @@
 // Emails that are accepted at the same time: they share a commit, are written as each would be alone, and the fault of one
 // is not that of the others.
+// Long because emails share a commit in two ways, asked for and made by what is known, whose rows are compared.
 
 import { sql } from 'kysely'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { createEmailGroups } from '../../commands/emails/groups.ts'
+import type { KnownDomain } from '../../commands/emails/knownDomains.ts'
 import { macsOf } from '../../commands/emails/write.ts'
 import { transact } from '../../commands/transact.ts'
 import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
+import type { PlainEmail } from '../../db/emails/insertMany.ts'
+import { listSendFacts } from '../../db/emails/sendFacts.ts'
 import { inScope } from '../../db/scope.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
@@ -224,4 +228,91 @@ test('facts of a group are found by one query, each its own', async () => {
     [domainId, []],
     [domainId, ['known@mail.test']],
   ])
+})
+
+/** What is known of the domain of a workspace. */
+async function knownOf(owner = workspaceId): Promise<KnownDomain> {
+  const [facts] = await listSendFacts(db, owner, [{ domainName: 'sender.test', addresses: [] }])
+  if (!facts?.domain) throw new Error('the domain is missing')
+  return { domain: facts.domain, tries: { refused: 0, toAsk: 0 } }
+}
+const byKnown = (known: KnownDomain, addresses: string[], one = email({}, addresses)) => ({
+  email: one as PlainEmail,
+  known,
+  addresses,
+})
+const wroteOf = async (mails: readonly { email: PlainEmail }[]) =>
+  (await written(mails.map((one) => one.email.row.id))).length
+
+test('emails that are made by what is known share one statement, and are written as each would be alone', async () => {
+  const groups = createEmailGroups(deps)
+  const known = await knownOf()
+  const source = Buffer.from('Subject: x\r\n\r\nHello')
+  const mails = ['p@mail.test', 'q@mail.test'].map((to) =>
+    byKnown(known, [to], { ...email({}, [to]), source }),
+  )
+  const all = mails.map((one) => groups.writeIfStillSo(workspaceId, one))
+  expect(await Promise.all(all)).toEqual([true, true])
+  const ids = mails.map((one) => one.email.row.id)
+  expect(await commitsOf(ids)).toHaveProperty('size', 1)
+  const alone = mails.map((one) => email({}, one.email.recipients))
+  for (const one of alone) await groups.write(workspaceId, one)
+  expect(await written(ids)).toEqual(await written(idsOf(alone)))
+  const { rows } = await sql<{ content: Buffer }>`
+    select content from email_sources where email_id = any(${ids}::text[])`.execute(db)
+  expect(rows.map(({ content }) => content)).toEqual([source, source])
+})
+
+test('none of a group is written when one of its recipients has become a contact', async () => {
+  const groups = createEmailGroups(deps)
+  await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
+    values ('con_2', ${workspaceId}, 'told@mail.test', now(), now(), 'x', now(), now())`.execute(db)
+  const known = await knownOf()
+  const mails = [['r@mail.test'], ['s@mail.test', 'told@mail.test']].map((to) => byKnown(known, to))
+  const all = mails.map((one) => groups.writeIfStillSo(workspaceId, one))
+  expect(await Promise.all(all)).toEqual([false, false])
+  expect(await wroteOf(mails)).toBe(0)
+  // The contact of another workspace is none of this one's.
+  const other = await seedWorkspace(db)
+  const theirs = byKnown(
+    await knownOf(other.workspaceId),
+    ['told@mail.test'],
+    email({ domain_id: other.domainId }, ['told@mail.test']),
+  )
+  expect(await groups.writeIfStillSo(other.workspaceId, theirs)).toBe(true)
+})
+
+test.each([
+  { what: 'is not verified any more', change: sql`status = 'PENDING'` },
+  { what: 'has other settings', change: sql`open_tracking_enabled = not open_tracking_enabled` },
+  {
+    what: 'has other links',
+    change: sql`tracking_domain = 'links.sender.test', record_states = '{"tracking": "SUCCESS"}'`,
+  },
+  { what: 'was deleted', change: sql`deleted_at = now()` },
+])('nothing is written when the domain $what', async ({ change }) => {
+  const own = await seedWorkspace(db)
+  const groups = createEmailGroups(deps)
+  const known = await knownOf(own.workspaceId)
+  await sql`update domains set ${change} where id = ${own.domainId}`.execute(db)
+  const mail = byKnown(known, ['t@mail.test'], email({ domain_id: own.domainId }, ['t@mail.test']))
+  expect(await groups.writeIfStillSo(own.workspaceId, mail)).toBe(false)
+  expect(await wroteOf([mail])).toBe(0)
+})
+
+test('the domain of another workspace is none to be made by', async () => {
+  const other = await seedWorkspace(db)
+  const mail = byKnown(await knownOf(other.workspaceId), ['u@mail.test'])
+  expect(await createEmailGroups(deps).writeIfStillSo(workspaceId, mail)).toBe(false)
+})
+
+test('none of a group is written when Postgres refuses one of them', async () => {
+  const groups = createEmailGroups(deps)
+  const known = await knownOf()
+  const bad = byKnown(known, ['v@mail.test'], email({ subject: 'a\u0000b' }, ['v@mail.test']))
+  const mails = [byKnown(known, ['w@mail.test']), bad]
+  const all = mails.map((one) => groups.writeIfStillSo(workspaceId, one))
+  expect(await Promise.all(all)).toEqual([false, false])
+  expect(await wroteOf(mails)).toBe(0)
+  expect(known.tries).toEqual({ refused: 1, toAsk: 8 })
 })

@@ -11,7 +11,7 @@ import { createInHand } from '../../../inbound/inHand.ts'
 import { createReceiver } from '../../../inbound/submission/receive.ts'
 import { stopping } from '../../../inbound/submission/replies.ts'
 import { spoolLimits } from '../../../inbound/submission/spool.ts'
-import { askNothingAhead, sendingOf } from '../../setup/sending.ts'
+import { sendingOf } from '../../setup/sending.ts'
 
 const key = { id: 'key_1', workspace_id: 'ws_1', domain_id: null } as RequestKey
 const inHand = createInHand(stopping())
@@ -34,7 +34,6 @@ test.each(['before its file is open', 'when its file is open'])(
     onTestFinished(() => rmSync(stateFolder, { recursive: true }))
     const submit = () => Promise.reject(new Error('there is no whole message'))
     const receive = createReceiver({
-      ...askNothingAhead,
       submit,
       now: () => new Date(),
       stateFolder,
@@ -65,7 +64,7 @@ test('a message that breaks off while its key is looked up is refused', async ()
   const stateFolder = mkdtempSync(join(tmpdir(), 'dripline-receive-'))
   onTestFinished(() => rmSync(stateFolder, { recursive: true }))
   const submit = () => Promise.reject(new Error('there is no whole message'))
-  const receive = createReceiver({ ...askNothingAhead, submit, now: () => new Date(), stateFolder })
+  const receive = createReceiver({ submit, now: () => new Date(), stateFolder })
   const stream = Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false })
   const closed = once(stream, 'close')
   const keyNow = () => closed.then(() => key)

@@ -1,5 +1,6 @@
 // Reading submitted messages: values of any length cost what their length is, and those too long are refused.
 import { generateKeyPairSync } from 'node:crypto'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readFrom, readList } from '../../../inbound/submission/addresses.ts'
 import { readMessage } from '../../../inbound/submission/message.ts'
@@ -30,9 +31,24 @@ test.each(['a@b.test,', 'a:', '=?utf-8?b?YQ==?= <a@b.test>, '])(
     timeout: 90_000,
   },
   async (piece) => {
-    await expectLinear((share) => readList([piece.repeat((64_000 * share) / piece.length)]))
+    await expectLinear((share) => readList(piece.repeat((64_000 * share) / piece.length)))
   },
 )
+
+test('one address by itself is read as the parser of lists reads it', () => {
+  const chars = fc.string({ unit: fc.constantFrom(...'aZ0._-+xn@'), minLength: 1, maxLength: 12 })
+  const addresses = fc.oneof(
+    fc.tuple(chars, chars).map(([local, domain]) => `${local}@${domain}.test`),
+    fc.constantFrom('a@b.test', 'A+b@B.Test', '.a@b.test', 'a@xn--mnchen-3ya.test', 'a@b.1'),
+  )
+  fc.assert(
+    fc.property(addresses, (address) => {
+      // With a space behind it is none by itself.
+      expect(readList(address)).toEqual(readList(`${address} `))
+    }),
+    { numRuns: 3_000 },
+  )
+})
 
 test.each([
   ['To', 65_536],

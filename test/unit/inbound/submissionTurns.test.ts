@@ -12,7 +12,7 @@ import { stopping } from '../../../inbound/submission/replies.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
 import { eventually } from '../../setup/eventually.ts'
 import { messageOf } from '../../setup/messages.ts'
-import { askNothingAhead, sendingOf } from '../../setup/sending.ts'
+import { sendingOf } from '../../setup/sending.ts'
 
 const MEBIBYTE = 1024 * 1024
 const inHand = createInHand(stopping())
@@ -26,7 +26,6 @@ function open() {
     letGo = resolve
   })
   const receive = createReceiver({
-    ...askNothingAhead,
     stateFolder: folder,
     now: () => new Date(),
     async submit({ workspaceId }) {

@@ -1,0 +1,96 @@
+// Mail of a domain that mail was sent from is made by what is remembered of it: what is true when it is committed decides.
+import { expect, onTestFinished, test } from 'vitest'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { limitTo } from '../setup/limits.ts'
+import { idOf, logIn, messageOf, sendOn, startTestSubmission, submit } from '../setup/submission.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const api = await createTestApi()
+const { port } = await startTestSubmission(api)
+
+/** A domain from which mail was sent, so that it is remembered; and a client that sends more. */
+async function rememberedDomain() {
+  const name = `${uniqueName('known')}.test`
+  const id = await insertTestDomain(api, name)
+  const client = await logIn(port, api.key)
+  onTestFinished(() => client.close())
+  const send = (to?: string | string[]) =>
+    sendOn(client, messageOf({ From: `a@${name}` }), to ?? 'ada@example.test')
+  expect(await send()).toMatch(/^250/)
+  return { name, id, client, send }
+}
+
+const rowOf = (reply: string) =>
+  api.db.selectFrom('emails').selectAll().where('id', '=', idOf(reply)).executeTakeFirstOrThrow()
+const countOf = async (domainId: string) =>
+  (await api.db.selectFrom('emails').select('id').where('domain_id', '=', domainId).execute())
+    .length
+
+test('the domain of each message counts, whatever its envelope or the message before said', async () => {
+  const [one, other] = [await rememberedDomain(), await rememberedDomain()]
+  for (const { name, id } of [one, other, other, one]) {
+    const reply = await sendOn(one.client, messageOf({ From: `a@${name}` }))
+    expect((await rowOf(reply)).domain_id).toBe(id)
+  }
+})
+
+test('a domain that is deleted sends nothing more', async () => {
+  const { id, send } = await rememberedDomain()
+  expect((await api.request('DELETE', `/v1/domains/${id}`)).status).toBe(204)
+  expect(await send()).toMatch(/^550 .*domain/)
+  expect(await countOf(id)).toBe(1)
+})
+
+test('a setting of the domain holds from the next mail on', async () => {
+  const { id, name, send } = await rememberedDomain()
+  const tracking_domain = `links.${name}`
+  await api.db
+    .updateTable('domains')
+    .set({ tracking_domain, record_states: { tracking: 'SUCCESS' } })
+    .where('id', '=', id)
+    .execute()
+  expect(await rowOf(await send())).toMatchObject({ tracking_host: tracking_domain })
+})
+
+test('who has become an automation contact is told of the next mail', async () => {
+  const { send } = await rememberedDomain()
+  const email = `${uniqueName('told')}@example.test`
+  expect(await send(email)).toMatch(/^250/)
+  const made = await api.request('POST', '/v1/automation/events', { event_name: 'joined', email })
+  expect(made.status).toBeLessThan(300)
+  const reply = await send(['eve@example.test', email])
+  const told = await api.db
+    .selectFrom('automation_events')
+    .select(['event_name', 'properties'])
+    .where('email', '=', email)
+    .where('event_name', '=', 'email.sent')
+    .execute()
+  expect(told).toEqual([
+    { event_name: 'email.sent', properties: expect.objectContaining({ email_id: idOf(reply) }) },
+  ])
+})
+
+test('a key of another domain sends nothing by it', async () => {
+  const { name, id } = await rememberedDomain()
+  const otherId = await insertTestDomain(api, `${uniqueName('own')}.test`)
+  const key = { name: 'bound', permission: 'sending_access', domain_id: otherId }
+  const { body } = await api.request<{ token: string }>('POST', '/v1/api-keys', key)
+  expect(await submit(port, body.token, messageOf({ From: `a@${name}` }))).toMatch(
+    /^550 .*this API key may not send from/,
+  )
+  expect(await countOf(id)).toBe(1)
+})
+
+test('mail that is made in vain takes one place of the day', async () => {
+  const own = await createTestApi()
+  await limitTo(own.db, own.workspaceId, { emailsPerDay: 3 })
+  const server = await startTestSubmission(own)
+  const domainId = await insertTestDomain(own, 'sender.test')
+  const send = () => submit(server.port, own.key, messageOf({ From: 'a@sender.test' }))
+  expect(await send()).toMatch(/^250/)
+  const change = { open_tracking_enabled: true }
+  expect((await own.request('PATCH', `/v1/domains/${domainId}`, change)).status).toBe(200)
+  // The second is made by what is not so any more, and again.
+  for (let n = 2; n <= 3; n++) expect(await send()).toMatch(/^250/)
+  expect(await send()).toMatch(/daily_limit/)
+})

@@ -1,0 +1,60 @@
+// Domains that mail was sent from are tried without asking, and the less the more often that was in vain.
+import { expect, test } from 'vitest'
+import { createKnownDomains, noteTried } from '../../../commands/emails/knownDomains.ts'
+import type { SendingDomain } from '../../../db/domains/sending.ts'
+import type { WorkspaceId } from '../../../rules/ids.ts'
+
+const [own, other] = ['ws_1', 'ws_2'] as WorkspaceId[] as [WorkspaceId, WorkspaceId]
+const domain: SendingDomain = {
+  id: 'dom_1',
+  status: 'SUCCESS',
+  open_tracking_enabled: false,
+  click_tracking_enabled: false,
+  tracking_host: null,
+}
+
+/** Emails that are made by asking until the domain is tried again. */
+function countAsked(known: ReturnType<typeof createKnownDomains>): number {
+  let count = 0
+  while (!known.find(own, 'sender.test')) {
+    count += 1
+    // As the email does that has asked.
+    known.remember(own, 'sender.test', domain)
+  }
+  return count
+}
+
+test('a domain is known once it was read, to its workspace alone', () => {
+  const known = createKnownDomains()
+  expect(known.find(own, 'sender.test')).toBeNull()
+  known.remember(own, 'sender.test', domain)
+  expect(known.find(own, 'sender.test')?.domain).toEqual(domain)
+  expect(known.find(other, 'sender.test')).toBeNull()
+  expect(known.find(own, 'other.test')).toBeNull()
+})
+
+test('after each commit in a row that was refused twice as many emails are made by asking, up to a bound', () => {
+  const known = createKnownDomains()
+  known.remember(own, 'sender.test', domain)
+  const asked = Array.from({ length: 7 }, () => {
+    const tried = known.find(own, 'sender.test')
+    if (!tried) throw new Error('it was not tried')
+    // Emails of one group, of which each tells the same.
+    noteTried([tried, tried], false)
+    return countAsked(known)
+  })
+  expect(asked).toEqual([8, 16, 32, 64, 128, 256, 256])
+  const tried = known.find(own, 'sender.test')
+  if (!tried) throw new Error('it was not tried')
+  noteTried([tried], true)
+  expect(countAsked(known)).toBe(0)
+  noteTried([tried], false)
+  expect(countAsked(known)).toBe(8)
+})
+
+test('what was read last counts', () => {
+  const known = createKnownDomains()
+  known.remember(own, 'sender.test', domain)
+  known.remember(own, 'sender.test', { ...domain, open_tracking_enabled: true })
+  expect(known.find(own, 'sender.test')?.domain.open_tracking_enabled).toBe(true)
+})
