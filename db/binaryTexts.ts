@@ -1,6 +1,7 @@
-// Texts for Postgres as one binary parameter: nothing of them is escaped here or read character by character there.
+// Texts or bytes for Postgres as one binary parameter: nothing of them is escaped here or read character by character there.
 
 const TEXT_OID = 25
+const BYTEA_OID = 17
 /** Dimensions, whether there are nulls, the type of elements; then length and lower bound of the one dimension. */
 const HEADER_BYTES = 20
 const LENGTH_BYTES = 4
@@ -35,12 +36,24 @@ export function binaryTexts(texts: readonly (string | null)[]): Buffer {
   return all
 }
 
+/** A parameter `bytea[]` in the binary form of Postgres (`array_recv`), which takes no base64. */
+export function binaryBytes(values: readonly (Buffer | null)[]): Buffer {
+  const header = withHeader(values.length === 0 ? 12 : HEADER_BYTES, values.length, BYTEA_OID)
+  if (values.includes(null)) header.writeInt32BE(1, 4)
+  const pieces = values.flatMap((value) => {
+    const length = Buffer.allocUnsafe(LENGTH_BYTES)
+    length.writeInt32BE(value === null ? NULL_LENGTH : value.length)
+    return value === null ? [length] : [length, value]
+  })
+  return Buffer.concat([header, ...pieces])
+}
+
 /** Space for an array without nulls, which begins with its header. */
-function withHeader(bytes: number, count: number): Buffer {
+function withHeader(bytes: number, count: number, type = TEXT_OID): Buffer {
   const all = Buffer.allocUnsafe(bytes)
   all.writeInt32BE(count === 0 ? 0 : 1, 0)
   all.writeInt32BE(0, 4)
-  all.writeInt32BE(TEXT_OID, 8)
+  all.writeInt32BE(type, 8)
   if (count > 0) {
     all.writeInt32BE(count, 12)
     all.writeInt32BE(1, 16)

@@ -2,8 +2,19 @@
 
 import type { NewEmail } from '../../db/emails/insert.ts'
 import { insertEmails, isPlain, type PlainEmail } from '../../db/emails/insertMany.ts'
-import { type AskedSendFacts, listSendFacts, type SendFacts } from '../../db/emails/sendFacts.ts'
-import { isRefusedByPostgres, isUnavailable } from '../../db/failures.ts'
+import {
+  type AskedSendFacts,
+  listSendFacts,
+  type SendFacts,
+  type SendPrecondition,
+} from '../../db/emails/sendFacts.ts'
+import {
+  isPassing,
+  isRefusedByPostgres,
+  isUnavailable,
+  isWorthSplitting,
+} from '../../db/failures.ts'
+import { NoPlace } from '../../db/shares.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import { grouped } from '../grouped.ts'
@@ -25,19 +36,18 @@ export interface EmailGroups {
    */
   write(workspaceId: WorkspaceId, email: NewEmail): Promise<void>
   /**
-   * Commits an email that was made by what was known of its domain, if that is still so and none of its recipients is an automation contact.
-   * @returns false: it was not written, since one of the emails of its group was not to be, or Postgres has refused one. What must be known is
-   *   to be asked
-   * @throws what says that Postgres is away, when nobody knows whether it was committed; NoPlace; ClientGone
+   * Commits an email that was made by a known domain, if that has the same settings now and none of its recipients is an automation contact.
+   * @returns false: it was not written, because of any email of its group. What must be known is to be asked
+   * @throws what its own statement throws, and says that nothing can be written now or that nobody knows whether it was; NoPlace; ClientGone
    */
-  writeIfStillSo(workspaceId: WorkspaceId, made: MadeByKnown): Promise<boolean>
+  writeIfCurrent(workspaceId: WorkspaceId, made: MadeByKnown): Promise<boolean>
 }
 
-/** An email that was made without asking. */
+/** An email that was made by a known domain, without asking. */
 export interface MadeByKnown {
   email: PlainEmail
   known: KnownDomain
-  /** Of its recipients, in lower case. */
+  /** Recipients who must not be automation contacts, in lower case. */
   addresses: readonly string[]
 }
 
@@ -54,13 +64,17 @@ export function createEmailGroups(deps: Deps): EmailGroups {
     (workspaceId, group: PlainEmail[]) => writeEach(deps, workspaceId, group),
     GROUP_MAX,
   )
-  const writeIfStillSo = grouped(
-    (workspaceId, group: MadeByKnown[]) => writeKnown(deps, workspaceId, group),
+  const writeCurrentGrouped = grouped(
+    (workspaceId, group: MadeByKnown[]) => writeAllIfCurrent(deps, workspaceId, group),
     GROUP_MAX,
   )
   return {
     findFacts,
-    writeIfStillSo,
+    async writeIfCurrent(workspaceId, made) {
+      const written = await writeCurrentGrouped(workspaceId, made)
+      if (typeof written === 'object') throw written.error
+      return written
+    },
     async write(workspaceId, email) {
       // One whose answer is stored with it has a commit of its own.
       if (email.row.category !== 'transactional' || !isPlain(email) || currentHeldCommit())
@@ -85,11 +99,7 @@ async function writeEach(
   const [first] = group
   try {
     if (group.length === 1 && first) await writeOne(deps, workspaceId, first)
-    else
-      await transact.one(deps, async ({ db, wake }) => {
-        wake('dripline_deliveries')
-        await insertEmails(db, workspaceId, group, macsOf(deps, workspaceId))
-      })
+    else await insertGroup(deps, workspaceId, group)
     return group.map(() => null)
   } catch (error) {
     // Whether it was committed may be unknown then: to write it again would only find its own rows.
@@ -105,31 +115,47 @@ async function writeEach(
   )
 }
 
-/** Commits a group if all of it was made by what is still so. @returns for each whether it was, in order */
-async function writeKnown(
+/** Commits a group by one statement, or nothing of it. @returns for each whether it was, or what was wrong, in order */
+async function writeAllIfCurrent(
   deps: Deps,
   workspaceId: WorkspaceId,
   group: readonly MadeByKnown[],
-): Promise<boolean[]> {
-  const facts = {
+): Promise<(boolean | { error: unknown })[]> {
+  const precondition = {
     domains: [...new Set(group.map(({ known }) => known.domain))],
     addresses: [...new Set(group.flatMap(({ addresses }) => addresses))],
   }
   const emails = group.map(({ email }) => email)
-  const isWritten = await transact
-    .one(deps, async ({ db, wake }) => {
-      wake('dripline_deliveries')
-      return insertEmails(db, workspaceId, emails, macsOf(deps, workspaceId), facts)
-    })
-    .catch((err: unknown) => {
-      // It may be of one of them alone, which is found out when each is asked for.
-      if (isRefusedByPostgres(err)) return false
-      throw err
-    })
-  const tried = group.map(({ known }) => known)
-  noteTried(tried, isWritten)
+  let isWritten = false
+  try {
+    isWritten = await insertGroup(deps, workspaceId, emails, precondition)
+  } catch (error) {
+    // Those that wait would wait for as long.
+    if (error instanceof NoPlace) throw error
+    if (group.length === 1 || !mayBeOfOne(error)) return group.map(() => ({ error }))
+  }
+  noteTried(
+    group.map(({ known }) => known),
+    isWritten,
+  )
   return group.map(() => isWritten)
 }
+
+/** Whether a failure may be the fault of one of a group, so that the others may be written when each is asked for. */
+const mayBeOfOne = (err: unknown): boolean =>
+  isRefusedByPostgres(err) && (!isPassing(err) || isWorthSplitting(err))
+
+const insertGroup = (
+  deps: Deps,
+  workspaceId: WorkspaceId,
+  emails: readonly PlainEmail[],
+  precondition?: SendPrecondition,
+): Promise<boolean> =>
+  transact.one(deps, async ({ db, wake }) => {
+    // Before the statement, as `writeEmail` does.
+    wake('dripline_deliveries')
+    return insertEmails(db, workspaceId, emails, macsOf(deps, workspaceId), precondition)
+  })
 
 const writeOne = (deps: Deps, workspaceId: WorkspaceId, email: NewEmail) =>
   transact.one(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, []))

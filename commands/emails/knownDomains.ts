@@ -6,53 +6,54 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 /** Of all workspaces. From one that is forgotten the next email costs a round trip more. */
 const DOMAINS_MAX = 10_000
 /**
- * Emails that are made by asking after a commit was refused; after each further one in a row they are twice as many, up to the most. Where most
+ * Emails of a domain that ask after a commit wrote nothing, as many as there were in its group at least, twice as many after each further one in a row, up to the most: where most
  * recipients are automation contacts nearly every try would be in vain.
  */
-const ASKED_MIN = 8
-const ASKED_MAX = 256
+const ASKS_MIN = 8
+const ASKS_MAX = 256
 
-/** How often a domain was tried in vain. */
-interface Tries {
-  /** Commits in a row that were refused. */
-  refused: number
-  /** Emails that are still to be made by asking. */
-  toAsk: number
+interface Backoff {
+  /** Commits in a row that wrote nothing. */
+  inVain: number
+  /** Emails that still ask before the domain is tried again. */
+  asksLeft: number
 }
 
+/** A domain as it was read, and how emails that were made by it have fared. */
 export interface KnownDomain {
   readonly domain: SendingDomain
-  readonly tries: Tries
+  readonly backoff: Backoff
 }
 
 export type KnownDomains = ReturnType<typeof createKnownDomains>
 
 /** Makes the memory of a process. */
 export function createKnownDomains() {
-  const known = new LRUCache<string, KnownDomain>({ max: DOMAINS_MAX })
+  const domains = new LRUCache<string, KnownDomain>({ max: DOMAINS_MAX })
   const keyOf = (workspaceId: WorkspaceId, name: string) => `${workspaceId} ${name}`
   return {
-    /** The domain by which an email may be made; null: it is to be asked for. */
-    find(workspaceId: WorkspaceId, name: string): KnownDomain | null {
-      const found = known.get(keyOf(workspaceId, name))
-      if (!found) return null
-      if (found.tries.toAsk === 0) return found
-      found.tries.toAsk -= 1
+    /** The domain by which an email may be made; null: it asks. To be called once for each email: each call counts as one that asks. */
+    take(workspaceId: WorkspaceId, name: string): KnownDomain | null {
+      const known = domains.get(keyOf(workspaceId, name))
+      if (!known) return null
+      if (known.backoff.asksLeft === 0) return known
+      known.backoff.asksLeft -= 1
       return null
     },
-    /** Remembers a domain as it was read. */
+    /** Remembers a domain as it was read. Its back-off stays. */
     remember(workspaceId: WorkspaceId, name: string, domain: SendingDomain): void {
       const key = keyOf(workspaceId, name)
-      const { tries } = known.get(key) ?? { tries: { refused: 0, toAsk: 0 } }
-      known.set(key, { domain, tries })
+      const { backoff } = domains.get(key) ?? { backoff: { inVain: 0, asksLeft: 0 } }
+      domains.set(key, { domain, backoff })
     },
   }
 }
 
-/** Notes whether emails were committed that had been made by known domains. */
+/** Notes whether a group of emails was committed. All of its domains are charged: the statement does not say by which it wrote nothing. */
 export function noteTried(tried: readonly KnownDomain[], isWritten: boolean): void {
-  for (const tries of new Set(tried.map((one) => one.tries))) {
-    if (!isWritten) tries.toAsk = Math.min(ASKED_MIN * 2 ** tries.refused, ASKED_MAX)
-    tries.refused = isWritten ? 0 : tries.refused + 1
+  for (const backoff of new Set(tried.map((one) => one.backoff))) {
+    const asks = Math.min(ASKS_MIN * 2 ** backoff.inVain, ASKS_MAX)
+    if (!isWritten) backoff.asksLeft = Math.max(asks, tried.length)
+    backoff.inVain = isWritten ? 0 : backoff.inVain + 1
   }
 }

@@ -1,7 +1,7 @@
 // Accepts a whole message, which is sent as it was written: commits the email with its deliveries and its source.
 import type { SendingDomain } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
-import { isPlain } from '../../db/emails/insertMany.ts'
+import { BODY_LENGTH_MAX, isPlain } from '../../db/emails/insertMany.ts'
 import type { AskedSendFacts } from '../../db/emails/sendFacts.ts'
 import { insertSourceRest, SOURCE_SLICE_BYTES } from '../../db/emails/sources.ts'
 import type { JsonObject } from '../../rules/json.ts'
@@ -42,6 +42,8 @@ export interface SubmitEmail {
   tracking: { opens: boolean; clicks: boolean }
   /** The time that is asked for, in ms; null: none is. */
   scheduledAt: number | null
+  /** Of the message as it came. */
+  bytes: number
   /** The message's own, without angle brackets; undefined: it has none. */
   messageId: string | undefined
   /** Makes the message with what it lacks; `messageId` without angle brackets. */
@@ -58,8 +60,9 @@ export type SubmitDeps = Pick<
 }
 
 /**
- * Commits the email before it returns an id, as `acceptEmail` does. Most are committed in one round trip, by what is known of their domain. A
- * source of more than one slice takes a transaction, and a round trip for each further slice.
+ * Commits the email before it returns an id, as `acceptEmail` does. Most that name themselves by no key are committed in one round trip, by what
+ * is known of their domain. A source of more than one slice takes a transaction, and a round trip for each further slice.
+ * @throws what says that Postgres is away, when nobody knows whether it was committed; NoPlace; ClientGone
  */
 export async function submitEmail(
   deps: SubmitDeps,
@@ -70,29 +73,33 @@ export async function submitEmail(
   return (await submitKnown(deps, reach, input, asked)) ?? submitAsking(deps, reach, input, asked)
 }
 
-/** @returns null: it is not committed, and what must be known is to be asked. By what is only remembered nothing is refused */
+/**
+ * Makes and commits the email by the known domain. Nothing is refused here: the domain may have changed since it was read, and who may send nothing
+ * by it is told that, not of a limit.
+ * @returns null: nothing was committed, and what must be known is to be asked
+ */
 async function submitKnown(
   deps: SubmitDeps,
   { workspaceId, domainId: onlyDomainId }: Reach,
   input: SubmitEmail,
   { domainName, addresses }: AskedSendFacts,
-): Promise<{ id: string } | Refusal<'daily_limit'> | null> {
+): Promise<{ id: string } | null> {
   // One whose answer is stored with it has a commit of its own.
-  if (currentHeldCommit()) return null
-  const known = deps.knownDomains.find(workspaceId, domainName)
+  if (currentHeldCommit() || input.bytes > BODY_LENGTH_MAX) return null
+  const known = deps.knownDomains.take(workspaceId, domainName)
   if (!known) return null
   const { recipients } = input
   const domain = checkSender(deps, { onlyDomainId, domainName, domain: known.domain, recipients })
   if (isRefusal(domain)) return null
-  const email = makeEmail(deps, input, domain, domainName)
+  const email = emailOf(deps, input, domain, domainName)
   if (!isPlain(email)) return null
   // Contacts are told of scheduled mail when it is due.
   const made = { email, known, addresses: email.row.scheduled_at === null ? addresses : [] }
   try {
     const refusal = await withDayPlaces(deps, workspaceId, input.keyId, 1, async () => {
-      if (!(await deps.emailGroups.writeIfStillSo(workspaceId, made))) throw new NotWritten()
+      if (!(await deps.emailGroups.writeIfCurrent(workspaceId, made))) throw new NotWritten()
     })
-    return refusal ?? { id: email.row.id }
+    return refusal ? null : { id: email.row.id }
   } catch (err) {
     if (err instanceof NotWritten) return null
     throw err
@@ -102,6 +109,7 @@ async function submitKnown(
 /** Says that an email was not committed, so that its places of the day are given back. */
 class NotWritten extends Error {}
 
+/** Asks for the domain and the contacts among the recipients, remembers the domain, and commits. */
 async function submitAsking(
   deps: SubmitDeps,
   { workspaceId, domainId: onlyDomainId }: Reach,
@@ -114,7 +122,7 @@ async function submitAsking(
   const domain = checkSender(deps, { onlyDomainId, domainName, domain: facts.domain, recipients })
   if (isRefusal(domain)) return domain
   deps.knownDomains.remember(workspaceId, domainName, domain)
-  const email = makeEmail(deps, input, domain, domainName)
+  const email = emailOf(deps, input, domain, domainName)
   const { row, source } = email
   const told = row.scheduled_at === null ? facts.contactEmails : []
   const contacts = told.map((address) => ({ email: address }))
@@ -131,7 +139,7 @@ async function submitAsking(
 }
 
 /** The email with its source. */
-function makeEmail(
+function emailOf(
   deps: Pick<SubmitDeps, 'newId' | 'now' | 'config'>,
   input: SubmitEmail,
   domain: SendingDomain,

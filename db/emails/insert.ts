@@ -104,23 +104,23 @@ interface GivenEmails {
   recipients: RawBuilder<unknown>
   /** Further steps of the `with`, each after a comma. */
   further?: RawBuilder<unknown>
-  /** Unless it holds nothing is written. */
-  onlyIf?: RawBuilder<SqlBool>
+  /** A condition without columns of `given`: if it is false, no email is written. */
+  precondition?: RawBuilder<SqlBool>
 }
 
 /**
  * Writes emails with what `insertEmail` says of one. Each recipient is looked for by itself, with a limit: a plan that is kept from when
  * a workspace had few suppressions would read all of them.
- * @returns whether they were written
+ * @returns false: the precondition did not hold
  */
 export async function writeGiven(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { given, bodies, recipients, further = sql``, onlyIf }: GivenEmails,
+  { given, bodies, recipients, further = sql``, precondition }: GivenEmails,
 ): Promise<boolean> {
-  const allOrNone = onlyIf ? sql`select g.* from (${given}) g where ${onlyIf}` : given
+  const rows = precondition ? sql`select g.* from (${given}) g where ${precondition}` : given
   const { numAffectedRows = 0n } = await sql`
-    with given as (${allOrNone}), recipient as (
+    with given as (${rows}), recipient as (
       select g.id, g.category, g.domain_id, g.workflow_id, g.execution_id, g.scheduled_at, g.created_at, g.class, g.due_at, g.expires_at,
         r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.simulated, r.position,
         coalesce(k.provider, r.provider) as provider, case when k.shard is null then r.domain else k.destination end as destination,
@@ -163,6 +163,7 @@ export async function writeGiven(
     where status = 'sent' or suppressed
     order by id, step, position
   `.execute(trx)
+  // Of email events, of which each email has one at least.
   return numAffectedRows > 0n
 }
 

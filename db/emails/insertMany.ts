@@ -2,7 +2,7 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { binaryTexts } from '../binaryTexts.ts'
+import { binaryBytes, binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import { unseen, unseenTexts } from '../unseen.ts'
 import {
@@ -12,7 +12,7 @@ import {
   recipientRows,
   writeGiven,
 } from './insert.ts'
-import { isStillSo, type KnownFacts } from './sendFacts.ts'
+import { preconditionHolds, type SendPrecondition } from './sendFacts.ts'
 
 /** Mail whose bodies are short strings, and which has no attachments. */
 export type PlainEmail = NewEmail & {
@@ -21,7 +21,7 @@ export type PlainEmail = NewEmail & {
 }
 
 /** A longer html, text or source goes to Postgres alone, so that it delays no others. */
-const BODY_LENGTH_MAX = 50_000
+export const BODY_LENGTH_MAX = 50_000
 
 export function isPlain(email: NewEmail): email is PlainEmail {
   const isShort = (body: string | Buffer | null) =>
@@ -34,15 +34,15 @@ export function isPlain(email: NewEmail): email is PlainEmail {
  * Writes what `insertEmail` writes, for each of them. If one row is refused, none is written. The caller wakes the
  * lanes.
  * @param macsOf for each recipient
- * @param known what they were made by: unless that is still so nothing is written; absent: nobody looks
- * @returns whether they were written
+ * @param precondition unless it holds nothing is written; absent: nothing is looked at
+ * @returns false: the precondition did not hold
  */
 export async function insertEmails(
   trx: Trx,
   workspaceId: WorkspaceId,
   emails: readonly PlainEmail[],
   macsOf: (email: NewEmail) => RecipientMacs,
-  known?: KnownFacts,
+  precondition?: SendPrecondition,
 ): Promise<boolean> {
   const bodies = (part: 'html' | 'text') => binaryTexts(emails.map(({ row }) => row[part]))
   const hasSources = emails.some(({ source }) => source)
@@ -54,14 +54,14 @@ export async function insertEmails(
     },
     further: hasSources ? sourcesOf(emails) : sql``,
     recipients: recipientsOf(emails, macsOf),
-    ...(known ? { onlyIf: isStillSo(workspaceId, known) } : {}),
+    ...(precondition ? { precondition: preconditionHolds(workspaceId, precondition) } : {}),
   })
 }
 
 const sourcesOf = (emails: readonly PlainEmail[]) => sql`, source as (
     insert into email_sources (email_id, position, content)
-    select g.id, 0, decode(s.content, 'base64')
-    from unnest(${unseenTexts(emails.map(({ source }) => source?.toString('base64') ?? null))})
+    select g.id, 0, s.content
+    from unnest(${unseen(sql`${binaryBytes(emails.map(({ source }) => source ?? null))}::bytea[]`)})
       with ordinality as s(content, n) join given g on g.n = s.n
     where s.content is not null
   )`

@@ -20,13 +20,16 @@ export interface SendFacts {
   contactEmails: string[]
 }
 
-/** What emails were made by. */
-export interface KnownFacts {
-  /** Their domains, each once. */
+/** What must be true for emails that were made without asking to be written. */
+export interface SendPrecondition {
+  /** As they were read; one that was read again meanwhile may be here twice, and then nothing is written. */
   domains: readonly SendingDomain[]
-  /** In lower case; nobody of them is an automation contact. */
+  /** Recipients of mail that is sent at once, in lower case: none may be an automation contact. */
   addresses: readonly string[]
 }
+
+/** SQL: the columns of `SendingDomain` of a domain `d`. */
+const settings = sql`d.id, d.status, d.open_tracking_enabled, d.click_tracking_enabled, ${trackingHost} as tracking_host`
 
 /**
  * SQL: the workspace's automation contacts among addresses in lower case. They are read in the order of the index on their addresses, so no other
@@ -36,20 +39,25 @@ const contactsAmong = (workspaceId: WorkspaceId, addresses: readonly string[]) =
       select id, email from contacts
       where workspace_id = ${workspaceId} and email = any(${binaryTexts(addresses)}::text[]) order by email`
 
-/** SQL: whether that is still so: each domain is there and has these settings, and nobody has become a contact. */
-export const isStillSo = (
+/**
+ * SQL: whether each domain is there with these settings, and none of the addresses is an automation contact. Nothing is locked: it is so as of the
+ * snapshot of the statement. A domain is found by its id alone and then compared with its workspace, since Postgres would look among all of the
+ * workspace; the contacts are rows of a `from`, so that they keep their order and with it their index.
+ */
+export function preconditionHolds(
   workspaceId: WorkspaceId,
-  { domains, addresses }: KnownFacts,
-): RawBuilder<SqlBool> => sql`not exists (
-      select from jsonb_to_recordset(${JSON.stringify(domains)}::jsonb) as k(id text, status text, open_tracking_enabled boolean,
-        click_tracking_enabled boolean, tracking_host text)
-      left join lateral (
-        select d.status, d.open_tracking_enabled, d.click_tracking_enabled, ${trackingHost} as tracking_host from domains d
-        where d.id = k.id and d.workspace_id = ${workspaceId} and d.deleted_at is null limit 1
-      ) d on true
-      where (d.status, d.open_tracking_enabled, d.click_tracking_enabled, d.tracking_host)
-        is distinct from (k.status, k.open_tracking_enabled, k.click_tracking_enabled, k.tracking_host)
-    ) and not exists (select from (${contactsAmong(workspaceId, addresses)}) c)`
+  { domains, addresses }: SendPrecondition,
+): RawBuilder<SqlBool> {
+  const owned = domains.map((one) => ({ ...one, workspace_id: workspaceId, deleted_at: null }))
+  return sql`not exists (
+      select from jsonb_array_elements(${JSON.stringify(owned)}::jsonb) as given(domain)
+      where domain is distinct from (
+        select to_jsonb(found) from (
+          select ${settings}, d.workspace_id, d.deleted_at from domains d where d.id = domain ->> 'id'
+        ) found
+      )
+    ) and not exists (select from (${contactsAmong(workspaceId, addresses)}) contact)`
+}
 
 /**
  * Each domain and each contact is looked for once, however many of them ask: for a hundred emails a look-up of each took Postgres ten
@@ -65,7 +73,7 @@ export async function listSendFacts(
   const all = [...new Set(asked.flatMap(({ addresses }) => addresses))]
   const { rows } = await sql<{ domains: NamedDomain[]; contact_emails: string[] }>`
     with domain as (
-      select d.name, d.id, d.status, d.open_tracking_enabled, d.click_tracking_enabled, ${trackingHost} as tracking_host
+      select d.name, ${settings}
       from domains d
       where d.workspace_id = ${workspaceId} and d.name = any(${names}::text[]) and d.deleted_at is null
     ), contact as materialized (${contactsAmong(workspaceId, all)}

@@ -38,20 +38,20 @@ export function readFrom(value: string): (Mailbox & { shown: string }) | null {
 }
 
 /** One address and nothing else, as most mail is to: the parser of lists takes much longer, and reads the same. */
-const ONE_ADDRESS = /^[A-Za-z0-9._+-]+@[A-Za-z0-9.-]*[A-Za-z0-9]$/
+const BARE_ADDRESS = /^[A-Za-z0-9._+-]+@[A-Za-z0-9.-]*[A-Za-z0-9]$/
 
 /**
- * The addresses of a header as they are read back, all of them: by these mail is found that names who is erased. What cannot be read as one is
+ * The addresses of a field of the header as they are read back, all of them: by these mail is found that names who is erased. What cannot be read as one is
  * left out; groups are their members.
  */
 export function readList(value: string): { address: string; shown: string }[] {
-  if (ONE_ADDRESS.test(value)) return shownOf('', value)
+  if (BARE_ADDRESS.test(value)) return readOne('', value)
   return addressParser(value, { flatten: true }).flatMap(({ name, address }) =>
-    shownOf(cleaned(decodeWords(name)), meant(address ?? '')),
+    readOne(cleaned(decodeWords(name)), meant(address ?? '')),
   )
 }
 
-function shownOf(name: string, address: string): { address: string; shown: string }[] {
+function readOne(name: string, address: string): { address: string; shown: string }[] {
   const mailbox = parseMailbox(toAscii(address))
   return mailbox ? [{ address: mailbox.address, shown: shownMailbox(name, mailbox.address) }] : []
 }

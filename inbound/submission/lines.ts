@@ -18,29 +18,26 @@ export const lineFaults: Record<LineFault, string> = {
 export function watchLines() {
   let found: LineFault | null = null
   let isAfterCr = false
-  let column = 0
+  /** Where the line begins in the chunk; below 0: in one before. */
+  let lineAt = 0
 
   function look(chunk: Buffer): LineFault | null {
     const { length } = chunk
-    let afterCr = isAfterCr
-    /** Where the line begins; below 0 when it began in a chunk before. */
-    let lineAt = -column
     for (let i = 0; i < length; i++) {
       const from = i
-      // Nearly all bytes: with one comparison for each this takes a quarter of the time.
+      // Nearly all bytes are above CR: to pass over them by one comparison takes a quarter of the time of three.
       while (i < length && (chunk[i] as number) > CR) i++
-      if (i > from && afterCr) return 'half_line_end'
+      if (i > from && isAfterCr) return 'half_line_end'
       if (i > from && i - lineAt > LINE_BYTES_MAX) return 'long_line'
       if (i === length) break
       const byte = chunk[i]
-      if ((byte === LF) !== afterCr) return 'half_line_end'
+      if ((byte === LF) !== isAfterCr) return 'half_line_end'
       if (byte === 0) return 'nul'
-      afterCr = byte === CR
+      isAfterCr = byte === CR
       if (byte === LF) lineAt = i + 1
-      else if (!afterCr && i + 1 - lineAt > LINE_BYTES_MAX) return 'long_line'
+      else if (!isAfterCr && i + 1 - lineAt > LINE_BYTES_MAX) return 'long_line'
     }
-    isAfterCr = afterCr
-    column = length - lineAt
+    lineAt -= length
     return null
   }
 

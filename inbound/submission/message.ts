@@ -48,7 +48,7 @@ const removed =
   /^(bcc|x-dripline-options|return-path|sender|resent-.*|received-spf|authentication-results|arc-.*|dkim-signature|domainkey-signature|feedback-id)$/
 
 /** What a message says, without the key that was shown. */
-type ReadMessage = Omit<SubmitEmail, 'keyId' | 'ahead'> & { key: MessageKey | null }
+type ReadMessage = Omit<SubmitEmail, 'keyId'> & { key: MessageKey | null }
 
 /**
  * Reads a whole message; of a large one in steps, between which other work has its turn.
@@ -108,6 +108,7 @@ export async function readMessage(
       idempotencyKey === null
         ? null
         : { idempotencyKey, attachmentsDigest: await digestAttachments(bytes, others) },
+    bytes: bytes.length,
     messageId: readMessageId(first('message-id')),
     sourceWith: (added) => Buffer.concat([headerWith(fields, added), bytes.subarray(bodyAt)]),
   }

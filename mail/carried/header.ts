@@ -47,6 +47,7 @@ export function readHeader(
 
 const nameOf = (raw: string): string => raw.slice(0, raw.indexOf(':')).trim().toLowerCase()
 
+/** Most values are ASCII, which Latin-1 and UTF-8 read alike. */
 const BEYOND_ASCII = /[\x80-\xff]/
 
 const isBlank = (char: string | undefined): boolean => char === ' ' || char === '\t'

@@ -125,7 +125,7 @@ function readable(text: string): string {
   return Buffer.from(units.buffer, 0, 2 * length).toString('utf16le')
 }
 
-/** To make one takes longer than to decode a small body. */
+/** Shared, since `decode` without `stream` keeps nothing between calls: to make a decoder takes longer than to decode a small body. */
 const utf8 = new TextDecoder()
 
 function decoderOf(charset: string): TextDecoder {

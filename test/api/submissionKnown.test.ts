@@ -1,6 +1,13 @@
-// Mail of a domain that mail was sent from is made by what is remembered of it: what is true when it is committed decides.
-import { expect, onTestFinished, test } from 'vitest'
+// Mail of a domain that mail was sent from is made by what is remembered of it: what is true when the statement that commits it begins decides.
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createEmailGroups } from '../../commands/emails/groups.ts'
+import { createKnownDomains } from '../../commands/emails/knownDomains.ts'
+import { submitEmail } from '../../commands/emails/submit.ts'
+import { createLimitBook } from '../../commands/limits/book.ts'
+import { createDailyLimit } from '../../commands/limits/daily.ts'
+import { readMessage } from '../../inbound/submission/message.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { countStatements } from '../setup/countStatements.ts'
 import { limitTo } from '../setup/limits.ts'
 import { idOf, logIn, messageOf, sendOn, startTestSubmission, submit } from '../setup/submission.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -14,8 +21,7 @@ async function rememberedDomain() {
   const id = await insertTestDomain(api, name)
   const client = await logIn(port, api.key)
   onTestFinished(() => client.close())
-  const send = (to?: string | string[]) =>
-    sendOn(client, messageOf({ From: `a@${name}` }), to ?? 'ada@example.test')
+  const send = (to?: string | string[]) => sendOn(client, messageOf({ From: `a@${name}` }), to)
   expect(await send()).toMatch(/^250/)
   return { name, id, client, send }
 }
@@ -26,7 +32,7 @@ const countOf = async (domainId: string) =>
   (await api.db.selectFrom('emails').select('id').where('domain_id', '=', domainId).execute())
     .length
 
-test('the domain of each message counts, whatever its envelope or the message before said', async () => {
+test('the domain of each message counts, whatever the message before had', async () => {
   const [one, other] = [await rememberedDomain(), await rememberedDomain()]
   for (const { name, id } of [one, other, other, one]) {
     const reply = await sendOn(one.client, messageOf({ From: `a@${name}` }))
@@ -70,7 +76,7 @@ test('who has become an automation contact is told of the next mail', async () =
   ])
 })
 
-test('a key of another domain sends nothing by it', async () => {
+test('a key that is bound to another domain sends nothing from a remembered one', async () => {
   const { name, id } = await rememberedDomain()
   const otherId = await insertTestDomain(api, `${uniqueName('own')}.test`)
   const key = { name: 'bound', permission: 'sending_access', domain_id: otherId }
@@ -93,4 +99,51 @@ test('mail that is made in vain takes one place of the day', async () => {
   // The second is made by what is not so any more, and again.
   for (let n = 2; n <= 3; n++) expect(await send()).toMatch(/^250/)
   expect(await send()).toMatch(/daily_limit/)
+})
+
+test('who may send nothing by a domain any more is told that, not of a limit of the day', async () => {
+  const own = await createTestApi()
+  await limitTo(own.db, own.workspaceId, { emailsPerDay: 1 })
+  const server = await startTestSubmission(own)
+  const domainId = await insertTestDomain(own, 'sender.test')
+  const send = () => submit(server.port, own.key, messageOf({ From: 'a@sender.test' }))
+  expect(await send()).toMatch(/^250/)
+  expect((await own.request('DELETE', `/v1/domains/${domainId}`)).status).toBe(204)
+  expect(await send()).toMatch(/^550 .*domain/)
+})
+
+/** Submits one message after the other, with their statements counted. @returns statements of each, and how often its source was made */
+async function costsOf(bytes: number[]) {
+  const name = `${uniqueName('counted')}.test`
+  await insertTestDomain(api, name)
+  const { db, count } = countStatements(api.db)
+  const daily = createDailyLimit(
+    api.deps,
+    createLimitBook(api.deps, () => undefined),
+  )
+  await daily.fresh()
+  const deps = { ...api.deps, db, emailGroups: createEmailGroups({ ...api.deps, db }), daily }
+  const submitting = { ...deps, knownDomains: createKnownDomains() }
+  const costs: { statements: number; made: number }[] = []
+  for (const size of bytes) {
+    const message = Buffer.from(
+      `${messageOf({ From: `a@${name}` })}${'Hello\r\n'.repeat(size / 7)}`,
+    )
+    const { key: _, ...read } = await readMessage(message, ['ada@example.test'], new Date())
+    const sourceWith = vi.fn(read.sourceWith)
+    const before = count()
+    const reach = { workspaceId: api.workspaceId, domainId: null }
+    await submitEmail(submitting, reach, { ...read, keyId: 'none', sourceWith })
+    costs.push({ statements: count() - before, made: sourceWith.mock.calls.length })
+  }
+  return costs
+}
+
+test('a second message of a domain takes one statement; a large one asks, and is made once', async () => {
+  expect(await costsOf([700, 700, 70_000, 700])).toEqual([
+    { statements: 2, made: 1 },
+    { statements: 1, made: 1 },
+    { statements: 2, made: 1 },
+    { statements: 1, made: 1 },
+  ])
 })

@@ -6,7 +6,7 @@ import { receiving } from '../../inbound/submission/receive.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createGate } from '../setup/gate.ts'
-import { idOf, logIn, messageOf, startTestSubmission } from '../setup/submission.ts'
+import { idOf, logIn, messageOf, startTestSubmission, submit } from '../setup/submission.ts'
 import { connectInbound, toWire } from '../unit/inbound/client.ts'
 
 // One large message of a workspace at a time.
@@ -27,8 +27,19 @@ async function subjects(): Promise<string[]> {
   return emails.map(({ subject }) => subject)
 }
 
-const listen = (drain_ms?: number) =>
-  startTestSubmission(api, drain_ms === undefined ? {} : { drain_ms }, onTestFinished)
+/** A listener that remembers the domain, so that its mail is committed as most is. */
+async function listen(drain_ms?: number) {
+  const server = await startTestSubmission(
+    api,
+    drain_ms === undefined ? {} : { drain_ms },
+    onTestFinished,
+  )
+  await gate.open()
+  expect(await submit(server.port, api.key, messageOf())).toMatch(/^250/)
+  await api.db.deleteFrom('emails').execute()
+  await gate.close()
+  return server
+}
 type Server = Awaited<ReturnType<typeof listen>>
 
 /** Sends a message with its final dot. @param behind what comes in the same write */

@@ -1,7 +1,7 @@
-// Texts that go to Postgres in one binary parameter arrive as they are.
+// Texts and bytes that go to Postgres in one binary parameter arrive as they are.
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { binaryTexts, textsOf } from '../../db/binaryTexts.ts'
+import { binaryBytes, binaryTexts, textsOf } from '../../db/binaryTexts.ts'
 import { createTestDatabase } from '../setup/database.ts'
 
 const { pool } = await createTestDatabase()
@@ -53,4 +53,19 @@ it('are not read from other bytes', () => {
 
 it('with U+0000 are refused', async () => {
   await expect(stored(['a\0b'])).rejects.toMatchObject({ code: '22021' })
+})
+
+it('arrive as they are where they are bytes', async () => {
+  const bytes = fc.uint8Array({ maxLength: 300 }).map((one) => Buffer.from(one))
+  const any = fc.array(fc.option(bytes), { maxLength: 20 })
+  await fc.assert(
+    fc.asyncProperty(any, async (values) => {
+      const { rows } = await pool.query<{ values: (Buffer | null)[] }>(
+        'select $1::bytea[] as values',
+        [binaryBytes(values)],
+      )
+      expect(rows[0]?.values).toEqual(values)
+    }),
+    { numRuns: 200 },
+  )
 })

@@ -234,14 +234,14 @@ test('facts of a group are found by one query, each its own', async () => {
 async function knownOf(owner = workspaceId): Promise<KnownDomain> {
   const [facts] = await listSendFacts(db, owner, [{ domainName: 'sender.test', addresses: [] }])
   if (!facts?.domain) throw new Error('the domain is missing')
-  return { domain: facts.domain, tries: { refused: 0, toAsk: 0 } }
+  return { domain: facts.domain, backoff: { inVain: 0, asksLeft: 0 } }
 }
-const byKnown = (known: KnownDomain, addresses: string[], one = email({}, addresses)) => ({
+const madeBy = (known: KnownDomain, addresses: string[], one = email({}, addresses)) => ({
   email: one as PlainEmail,
   known,
   addresses,
 })
-const wroteOf = async (mails: readonly { email: PlainEmail }[]) =>
+const countWritten = async (mails: readonly { email: PlainEmail }[]) =>
   (await written(mails.map((one) => one.email.row.id))).length
 
 test('emails that are made by what is known share one statement, and are written as each would be alone', async () => {
@@ -249,9 +249,9 @@ test('emails that are made by what is known share one statement, and are written
   const known = await knownOf()
   const source = Buffer.from('Subject: x\r\n\r\nHello')
   const mails = ['p@mail.test', 'q@mail.test'].map((to) =>
-    byKnown(known, [to], { ...email({}, [to]), source }),
+    madeBy(known, [to], { ...email({}, [to]), source }),
   )
-  const all = mails.map((one) => groups.writeIfStillSo(workspaceId, one))
+  const all = mails.map((one) => groups.writeIfCurrent(workspaceId, one))
   expect(await Promise.all(all)).toEqual([true, true])
   const ids = mails.map((one) => one.email.row.id)
   expect(await commitsOf(ids)).toHaveProperty('size', 1)
@@ -268,23 +268,24 @@ test('none of a group is written when one of its recipients has become a contact
   await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
     values ('con_2', ${workspaceId}, 'told@mail.test', now(), now(), 'x', now(), now())`.execute(db)
   const known = await knownOf()
-  const mails = [['r@mail.test'], ['s@mail.test', 'told@mail.test']].map((to) => byKnown(known, to))
-  const all = mails.map((one) => groups.writeIfStillSo(workspaceId, one))
+  const mails = [['r@mail.test'], ['s@mail.test', 'told@mail.test']].map((to) => madeBy(known, to))
+  const all = mails.map((one) => groups.writeIfCurrent(workspaceId, one))
   expect(await Promise.all(all)).toEqual([false, false])
-  expect(await wroteOf(mails)).toBe(0)
+  expect(await countWritten(mails)).toBe(0)
   // The contact of another workspace is none of this one's.
   const other = await seedWorkspace(db)
-  const theirs = byKnown(
+  const theirs = madeBy(
     await knownOf(other.workspaceId),
     ['told@mail.test'],
     email({ domain_id: other.domainId }, ['told@mail.test']),
   )
-  expect(await groups.writeIfStillSo(other.workspaceId, theirs)).toBe(true)
+  expect(await groups.writeIfCurrent(other.workspaceId, theirs)).toBe(true)
 })
 
 test.each([
   { what: 'is not verified any more', change: sql`status = 'PENDING'` },
-  { what: 'has other settings', change: sql`open_tracking_enabled = not open_tracking_enabled` },
+  { what: 'tracks opens now', change: sql`open_tracking_enabled = not open_tracking_enabled` },
+  { what: 'tracks clicks now', change: sql`click_tracking_enabled = not click_tracking_enabled` },
   {
     what: 'has other links',
     change: sql`tracking_domain = 'links.sender.test', record_states = '{"tracking": "SUCCESS"}'`,
@@ -294,25 +295,53 @@ test.each([
   const own = await seedWorkspace(db)
   const groups = createEmailGroups(deps)
   const known = await knownOf(own.workspaceId)
+  const mails = [1, 2].map(() => madeBy(known, ['t@mail.test'], email({ domain_id: own.domainId })))
+  const [before, after] = mails as [(typeof mails)[0], (typeof mails)[0]]
+  expect(await groups.writeIfCurrent(own.workspaceId, before)).toBe(true)
   await sql`update domains set ${change} where id = ${own.domainId}`.execute(db)
-  const mail = byKnown(known, ['t@mail.test'], email({ domain_id: own.domainId }, ['t@mail.test']))
-  expect(await groups.writeIfStillSo(own.workspaceId, mail)).toBe(false)
-  expect(await wroteOf([mail])).toBe(0)
+  // Alone, so that it throws what Postgres says if it refuses the statement.
+  expect(await groups.writeIfCurrent(own.workspaceId, after)).toBe(false)
+  expect(await countWritten(mails)).toBe(1)
 })
 
-test('the domain of another workspace is none to be made by', async () => {
+test('nothing is written by a domain of another workspace', async () => {
   const other = await seedWorkspace(db)
-  const mail = byKnown(await knownOf(other.workspaceId), ['u@mail.test'])
-  expect(await createEmailGroups(deps).writeIfStillSo(workspaceId, mail)).toBe(false)
+  const mail = madeBy(await knownOf(other.workspaceId), ['u@mail.test'])
+  expect(await createEmailGroups(deps).writeIfCurrent(workspaceId, mail)).toBe(false)
+  expect(await countWritten([mail])).toBe(0)
 })
 
-test('none of a group is written when Postgres refuses one of them', async () => {
+test('what waits too long for a lock is not tried again, and says nothing of its domain', async () => {
   const groups = createEmailGroups(deps)
   const known = await knownOf()
-  const bad = byKnown(known, ['v@mail.test'], email({ subject: 'a\u0000b' }, ['v@mail.test']))
-  const mails = [byKnown(known, ['w@mail.test']), bad]
-  const all = mails.map((one) => groups.writeIfStillSo(workspaceId, one))
+  await holdEmails()
+  const writing = groups.writeIfCurrent(workspaceId, madeBy(known, ['x@mail.test']))
+  await expect(writing).rejects.toMatchObject({ code: '55P03' })
+  expect(known.backoff).toEqual({ inVain: 0, asksLeft: 0 })
+})
+
+test('a group whose connection breaks at its commit is not tried again, and takes none of those with it that wait', async () => {
+  const groups = createEmailGroups(deps)
+  const known = await knownOf()
+  const release = await holdEmails()
+  const write = (to: string) => groups.writeIfCurrent(workspaceId, madeBy(known, [to]))
+  const first = write('y@mail.test').then(String, (err: Error) => err.message)
+  const pid = await nextWaiting()
+  const second = write('z@mail.test')
+  await sql`select pg_terminate_backend(${pid})`.execute(db)
+  expect(await first).toMatch(/terminat/)
+  await release()
+  expect(await second).toBe(true)
+  expect(known.backoff).toEqual({ inVain: 0, asksLeft: 0 })
+})
+
+test('none of a group is written when Postgres refuses one of them, and their domain is asked for next', async () => {
+  const groups = createEmailGroups(deps)
+  const known = await knownOf()
+  const bad = madeBy(known, ['v@mail.test'], email({ subject: 'a\u0000b' }, ['v@mail.test']))
+  const mails = [madeBy(known, ['w@mail.test']), bad]
+  const all = mails.map((one) => groups.writeIfCurrent(workspaceId, one))
   expect(await Promise.all(all)).toEqual([false, false])
-  expect(await wroteOf(mails)).toBe(0)
-  expect(known.tries).toEqual({ refused: 1, toAsk: 8 })
+  expect(await countWritten(mails)).toBe(0)
+  expect(known.backoff).toEqual({ inVain: 1, asksLeft: 8 })
 })

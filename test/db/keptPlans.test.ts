@@ -5,7 +5,7 @@ import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
 import { insertEmail } from '../../db/emails/insert.ts'
 import { insertEmails, type PlainEmail } from '../../db/emails/insertMany.ts'
-import { type KnownFacts, listSendFacts } from '../../db/emails/sendFacts.ts'
+import { listSendFacts, type SendPrecondition } from '../../db/emails/sendFacts.ts'
 import { listAwaited } from '../../db/events/receivers.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { newTestEmail } from '../setup/acceptedMail.ts'
@@ -32,15 +32,15 @@ const emails = (count: number, source?: Buffer) =>
 const inTrx = (work: (trx: Trx) => Promise<unknown>) =>
   transact(deps, async ({ db: trx }) => void (await work(trx)))
 const macsOf = () => ({ left: [], own: [Buffer.alloc(16)] })
-const written = (count: number, source?: Buffer, asKnown?: KnownFacts) =>
+const written = (count: number, source?: Buffer, precondition?: SendPrecondition) =>
   inTrx(async (trx) => {
-    const isWritten = insertEmails(trx, workspaceId, emails(count, source), macsOf, asKnown)
+    const isWritten = insertEmails(trx, workspaceId, emails(count, source), macsOf, precondition)
     expect(await isWritten).toBe(true)
   })
 const [facts] = await listSendFacts(db, workspaceId, [{ domainName: 'sender.test', addresses: [] }])
 const domain = facts?.domain
 if (!domain) throw new Error('the domain is missing')
-const known: KnownFacts = { domains: [domain], addresses: ['a@mail.test', 'b@mail.test'] }
+const holding: SendPrecondition = { domains: [domain], addresses: ['a@mail.test', 'b@mail.test'] }
 
 const posted = (n: number, event_name: string) =>
   postAutomationEvents(
@@ -54,7 +54,10 @@ test.each([
   ['a few emails', () => written(3)],
   ['a few messages that came whole', () => written(3, Buffer.from('Subject: x'))],
   ['many emails', () => written(50)],
-  ['emails that are made by what is known', () => written(3, Buffer.from('Subject: x'), known)],
+  [
+    'emails that are written if a precondition holds',
+    () => written(3, Buffer.from('Subject: x'), holding),
+  ],
   [
     'what is known of an email',
     () =>

@@ -44,9 +44,9 @@ test('the same fault is found in whatever chunks a message comes', () => {
 })
 
 test.each([
-  ['998 bytes', 998, null],
-  ['999 bytes', 999, 'long_line'],
-])('a line of %s', (_, bytes, fault) => {
+  { line: '998 bytes is taken', bytes: 998, fault: null },
+  { line: '999 bytes is refused', bytes: 999, fault: 'long_line' },
+])('a line of $line', ({ bytes, fault }) => {
   for (const end of ['', '\r\n']) {
     const lines = watchLines()
     lines.add(Buffer.from(`${'x'.repeat(bytes)}${end}`))
