@@ -8,12 +8,7 @@ import {
   type SendFacts,
   type SendPrecondition,
 } from '../../db/emails/sendFacts.ts'
-import {
-  isPassing,
-  isRefusedByPostgres,
-  isUnavailable,
-  isWorthSplitting,
-} from '../../db/failures.ts'
+import { isPassing, isRefusedByPostgres, isUnavailable } from '../../db/failures.ts'
 import { NoPlace } from '../../db/shares.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -141,9 +136,11 @@ async function writeAllIfCurrent(
   return group.map(() => isWritten)
 }
 
-/** Whether a failure may be the fault of one of a group, so that the others may be written when each is asked for. */
-const mayBeOfOne = (err: unknown): boolean =>
-  isRefusedByPostgres(err) && (!isPassing(err) || isWorthSplitting(err))
+/**
+ * Whether a failure may be the fault of one of a group, so that the others may be written when each is asked for. Who has waited for a lock or
+ * for Postgres does not wait again.
+ */
+const mayBeOfOne = (err: unknown): boolean => isRefusedByPostgres(err) && !isPassing(err)
 
 const insertGroup = (
   deps: Deps,

@@ -13,8 +13,10 @@ const ASKS_MIN = 8
 const ASKS_MAX = 256
 
 interface Backoff {
-  /** Commits in a row that wrote nothing. */
+  /** Groups in a row that were not committed; smaller ones in between that were do not count. */
   inVain: number
+  /** Emails of the last one. */
+  size: number
   /** Emails that still ask before the domain is tried again. */
   asksLeft: number
 }
@@ -43,17 +45,25 @@ export function createKnownDomains() {
     /** Remembers a domain as it was read. Its back-off stays. */
     remember(workspaceId: WorkspaceId, name: string, domain: SendingDomain): void {
       const key = keyOf(workspaceId, name)
-      const { backoff } = domains.get(key) ?? { backoff: { inVain: 0, asksLeft: 0 } }
+      const { backoff } = domains.get(key) ?? { backoff: { inVain: 0, size: 0, asksLeft: 0 } }
       domains.set(key, { domain, backoff })
     },
   }
 }
 
-/** Notes whether a group of emails was committed. All of its domains are charged: the statement does not say by which it wrote nothing. */
+/**
+ * Notes whether a group of emails was committed. All of its domains are charged: the statement does not say by which it wrote nothing. Groups
+ * that were under way together are charged once.
+ */
 export function noteTried(tried: readonly KnownDomain[], isWritten: boolean): void {
   for (const backoff of new Set(tried.map((one) => one.backoff))) {
-    const asks = Math.min(ASKS_MIN * 2 ** backoff.inVain, ASKS_MAX)
-    if (!isWritten) backoff.asksLeft = Math.max(asks, tried.length)
-    backoff.inVain = isWritten ? 0 : backoff.inVain + 1
+    if (isWritten) {
+      // One email by itself seldom meets a contact, where a large group nearly always does.
+      if (tried.length >= backoff.size) backoff.inVain = 0
+    } else if (backoff.asksLeft === 0) {
+      backoff.asksLeft = Math.max(tried.length, Math.min(ASKS_MIN * 2 ** backoff.inVain, ASKS_MAX))
+      backoff.inVain += 1
+      backoff.size = tried.length
+    }
   }
 }

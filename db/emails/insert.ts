@@ -119,7 +119,7 @@ export async function writeGiven(
   { given, bodies, recipients, further = sql``, precondition }: GivenEmails,
 ): Promise<boolean> {
   const rows = precondition ? sql`select g.* from (${given}) g where ${precondition}` : given
-  const { numAffectedRows = 0n } = await sql`
+  const { numAffectedRows } = await sql`
     with given as (${rows}), recipient as (
       select g.id, g.category, g.domain_id, g.workflow_id, g.execution_id, g.scheduled_at, g.created_at, g.class, g.due_at, g.expires_at,
         r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.simulated, r.position,
@@ -163,7 +163,8 @@ export async function writeGiven(
     where status = 'sent' or suppressed
     order by id, step, position
   `.execute(trx)
-  // Of email events, of which each email has one at least.
+  // Of email events, of which each email has one at least. Taken for none, an unknown count would have the emails written again.
+  if (numAffectedRows === undefined) throw new Error('it is not known whether emails were written')
   return numAffectedRows > 0n
 }
 

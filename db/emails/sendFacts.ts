@@ -51,9 +51,9 @@ export function preconditionHolds(
   const owned = domains.map((one) => ({ ...one, workspace_id: workspaceId, deleted_at: null }))
   return sql`not exists (
       select from jsonb_array_elements(${JSON.stringify(owned)}::jsonb) as given(domain)
-      where domain is distinct from (
+      where given.domain is distinct from (
         select to_jsonb(found) from (
-          select ${settings}, d.workspace_id, d.deleted_at from domains d where d.id = domain ->> 'id'
+          select ${settings}, d.workspace_id, d.deleted_at from domains d where d.id = given.domain ->> 'id'
         ) found
       )
     ) and not exists (select from (${contactsAmong(workspaceId, addresses)}) contact)`

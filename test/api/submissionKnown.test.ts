@@ -14,6 +14,17 @@ import { uniqueName } from '../setup/unique.ts'
 
 const api = await createTestApi()
 const { port } = await startTestSubmission(api)
+const [limitedToThree, limitedToOne] = [await listenWithLimit(3), await listenWithLimit(1)]
+
+/** A workspace of its own, which may send so many emails a day. */
+async function listenWithLimit(emailsPerDay: number) {
+  const own = await createTestApi()
+  await limitTo(own.db, own.workspaceId, { emailsPerDay })
+  const server = await startTestSubmission(own)
+  const domainId = await insertTestDomain(own, 'sender.test')
+  const send = () => submit(server.port, own.key, messageOf({ From: 'a@sender.test' }))
+  return { domainPath: `/v1/domains/${domainId}`, request: own.request, send }
+}
 
 /** A domain from which mail was sent, so that it is remembered; and a client that sends more. */
 async function rememberedDomain() {
@@ -88,27 +99,19 @@ test('a key that is bound to another domain sends nothing from a remembered one'
 })
 
 test('mail that is made in vain takes one place of the day', async () => {
-  const own = await createTestApi()
-  await limitTo(own.db, own.workspaceId, { emailsPerDay: 3 })
-  const server = await startTestSubmission(own)
-  const domainId = await insertTestDomain(own, 'sender.test')
-  const send = () => submit(server.port, own.key, messageOf({ From: 'a@sender.test' }))
+  const { domainPath, request, send } = limitedToThree
   expect(await send()).toMatch(/^250/)
   const change = { open_tracking_enabled: true }
-  expect((await own.request('PATCH', `/v1/domains/${domainId}`, change)).status).toBe(200)
+  expect((await request('PATCH', domainPath, change)).status).toBe(200)
   // The second is made by what is not so any more, and again.
   for (let n = 2; n <= 3; n++) expect(await send()).toMatch(/^250/)
   expect(await send()).toMatch(/daily_limit/)
 })
 
 test('who may send nothing by a domain any more is told that, not of a limit of the day', async () => {
-  const own = await createTestApi()
-  await limitTo(own.db, own.workspaceId, { emailsPerDay: 1 })
-  const server = await startTestSubmission(own)
-  const domainId = await insertTestDomain(own, 'sender.test')
-  const send = () => submit(server.port, own.key, messageOf({ From: 'a@sender.test' }))
+  const { domainPath, request, send } = limitedToOne
   expect(await send()).toMatch(/^250/)
-  expect((await own.request('DELETE', `/v1/domains/${domainId}`)).status).toBe(204)
+  expect((await request('DELETE', domainPath)).status).toBe(204)
   expect(await send()).toMatch(/^550 .*domain/)
 })
 

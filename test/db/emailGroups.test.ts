@@ -234,7 +234,7 @@ test('facts of a group are found by one query, each its own', async () => {
 async function knownOf(owner = workspaceId): Promise<KnownDomain> {
   const [facts] = await listSendFacts(db, owner, [{ domainName: 'sender.test', addresses: [] }])
   if (!facts?.domain) throw new Error('the domain is missing')
-  return { domain: facts.domain, backoff: { inVain: 0, asksLeft: 0 } }
+  return { domain: facts.domain, backoff: { inVain: 0, size: 0, asksLeft: 0 } }
 }
 const madeBy = (known: KnownDomain, addresses: string[], one = email({}, addresses)) => ({
   email: one as PlainEmail,
@@ -311,28 +311,31 @@ test('nothing is written by a domain of another workspace', async () => {
   expect(await countWritten([mail])).toBe(0)
 })
 
-test('what waits too long for a lock is not tried again, and says nothing of its domain', async () => {
+test('a group that waits too long for a lock is not tried again, and says nothing of its domain', async () => {
   const groups = createEmailGroups(deps)
   const known = await knownOf()
   await holdEmails()
-  const writing = groups.writeIfCurrent(workspaceId, madeBy(known, ['x@mail.test']))
-  await expect(writing).rejects.toMatchObject({ code: '55P03' })
-  expect(known.backoff).toEqual({ inVain: 0, asksLeft: 0 })
+  const all = [1, 2].map(() => groups.writeIfCurrent(workspaceId, madeBy(known, ['x@mail.test'])))
+  const ends = await Promise.allSettled(all)
+  expect(ends).toMatchObject([{ reason: { code: '55P03' } }, { reason: { code: '55P03' } }])
+  expect(known.backoff).toEqual({ inVain: 0, size: 0, asksLeft: 0 })
 })
 
-test('a group whose connection breaks at its commit is not tried again, and takes none of those with it that wait', async () => {
+test('a group whose connection breaks is not tried again, and says nothing of its domain', async () => {
   const groups = createEmailGroups(deps)
   const known = await knownOf()
   const release = await holdEmails()
-  const write = (to: string) => groups.writeIfCurrent(workspaceId, madeBy(known, [to]))
-  const first = write('y@mail.test').then(String, (err: Error) => err.message)
+  const mails = [1, 2].map(() => madeBy(known, ['y@mail.test']))
+  const all = mails.map((one) =>
+    groups.writeIfCurrent(workspaceId, one).then(String, (err: Error) => err.message),
+  )
   const pid = await nextWaiting()
-  const second = write('z@mail.test')
   await sql`select pg_terminate_backend(${pid})`.execute(db)
-  expect(await first).toMatch(/terminat/)
+  const terminated = expect.stringMatching(/terminat/)
+  expect(await Promise.all(all)).toEqual([terminated, terminated])
   await release()
-  expect(await second).toBe(true)
-  expect(known.backoff).toEqual({ inVain: 0, asksLeft: 0 })
+  expect(await countWritten(mails)).toBe(0)
+  expect(known.backoff).toEqual({ inVain: 0, size: 0, asksLeft: 0 })
 })
 
 test('none of a group is written when Postgres refuses one of them, and their domain is asked for next', async () => {
@@ -343,5 +346,5 @@ test('none of a group is written when Postgres refuses one of them, and their do
   const all = mails.map((one) => groups.writeIfCurrent(workspaceId, one))
   expect(await Promise.all(all)).toEqual([false, false])
   expect(await countWritten(mails)).toBe(0)
-  expect(known.backoff).toEqual({ inVain: 1, asksLeft: 8 })
+  expect(known.backoff).toEqual({ inVain: 1, size: 2, asksLeft: 8 })
 })

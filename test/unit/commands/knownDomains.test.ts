@@ -46,7 +46,7 @@ test('after each commit in a row that wrote nothing twice as many emails ask, up
   expect(asked).toEqual([8, 16, 32, 64, 128, 256, 256])
   const tried = known.take(own, 'sender.test')
   if (!tried) throw new Error('it was not tried')
-  noteTried([tried], true)
+  noteTried([tried, tried], true)
   expect(countAsked(known)).toBe(0)
   noteTried([tried], false)
   expect(countAsked(known)).toBe(8)
@@ -66,4 +66,26 @@ test('after a large group as many ask as it had emails', () => {
   if (!tried) throw new Error('it was not tried')
   noteTried(Array(50).fill(tried), false)
   expect(countAsked(known)).toBe(50)
+})
+
+test('small groups that are committed between large ones that are not do not end the back-off', () => {
+  const known = createKnownDomains()
+  known.remember(own, 'sender.test', domain)
+  const asked = Array.from({ length: 5 }, () => {
+    const tried = known.take(own, 'sender.test')
+    if (!tried) throw new Error('it was not tried')
+    noteTried([tried], true)
+    noteTried(Array(50).fill(tried), false)
+    return countAsked(known)
+  })
+  expect(asked).toEqual([50, 50, 50, 64, 128])
+})
+
+test('groups that were under way together are charged once', () => {
+  const known = createKnownDomains()
+  known.remember(own, 'sender.test', domain)
+  const tried = known.take(own, 'sender.test')
+  if (!tried) throw new Error('it was not tried')
+  for (let group = 0; group < 3; group++) noteTried([tried], false)
+  expect(tried.backoff).toEqual({ inVain: 1, size: 1, asksLeft: 8 })
 })
