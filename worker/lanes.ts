@@ -62,7 +62,7 @@ export async function ensureLanes(client: Client, lanes: number): Promise<void> 
 
 /**
  * Starts lanes that do not run, for example because somebody terminated one. It brings no count of its own: of workers with
- * different settings the one that started last decides, and its count stands beside the newest owner. While lanes of
+ * different settings the one that started last decides, and its count stands beside the owner of the first lane. While lanes of
  * another count have owners (one was not yet listed when the count changed, or two workers started at once), all lanes
  * are told that count again: otherwise they would take shards from each other for ever.
  * @param configured the count while no lane ever had an owner
@@ -86,8 +86,8 @@ export async function startMissingLanes(
 }
 
 /**
- * Makes what gives the count to tell: the configured one, until the newest owner has another count than before this worker told its own. From then
- * on it is the newest owner's: this worker's, or that of one that has started since.
+ * Makes what gives the count to tell: the configured one, until the first lane has another count than before this worker told its own. From then
+ * on it is the first lane's: this worker's, or that of one that has started since.
  */
 function createCount(db: Db, configured: number): () => Promise<number> {
   let before: { lanes: number | undefined } | null = null

@@ -45,7 +45,7 @@ test('a lane that was terminated is started again; another setting changes no co
   await eventually(async () => expect(await running()).toEqual(lanes(2)))
 })
 
-test('while lanes of two counts have owners, all are told the count of the newest', async () => {
+test('while lanes of two counts have owners, all are told that of the first lane, whichever took its shards last', async () => {
   const { client } = engine
   const extra = workflowIds.lane(5)
   await client.workflow.start(workflowTypes.deliveryLane, {
@@ -58,6 +58,7 @@ test('while lanes of two counts have owners, all are told the count of the newes
   const ranges = [
     { lane: 5, lanes: 8, from: 40, to: 48 },
     { lane: 0, lanes: 2, from: 0, to: 32 },
+    { lane: 5, lanes: 8, from: 40, to: 48 },
   ]
   for (const range of ranges) {
     await db
