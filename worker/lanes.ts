@@ -65,7 +65,7 @@ export async function ensureLanes(client: Client, lanes: number): Promise<void> 
  * different settings the one that started last decides, and its count stands beside the owner of the first lane. While lanes of
  * another count have owners (one was not yet listed when the count changed, or two workers started at once), all lanes
  * are told that count again: otherwise they would take shards from each other for ever.
- * @param configured the count while no lane ever had an owner
+ * @param configured the count while the first lane never had an owner
  */
 export async function startMissingLanes(
   { db, client }: { db: Db; client: Client },

@@ -6,8 +6,8 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 /** Of all workspaces. From one that is forgotten the next email costs a round trip more. */
 const DOMAINS_MAX = 10_000
 /**
- * Emails of a domain that ask after a commit wrote nothing, as many as there were in its group at least, twice as many after each further one in a row, up to the most: where most
- * recipients are automation contacts nearly every try would be in vain.
+ * Emails of a domain that ask after a commit wrote nothing, twice as many after each further one in a row, up to the most, and at least as many as
+ * were in its group: where most recipients are automation contacts nearly every try would be in vain.
  */
 const ASKS_MIN = 8
 const ASKS_MAX = 256

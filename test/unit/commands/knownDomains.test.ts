@@ -1,6 +1,10 @@
 // Domains that mail was sent from are tried without asking, and the less the more often that was in vain.
 import { expect, test } from 'vitest'
-import { createKnownDomains, noteTried } from '../../../commands/emails/knownDomains.ts'
+import {
+  createKnownDomains,
+  type KnownDomain,
+  noteTried,
+} from '../../../commands/emails/knownDomains.ts'
 import type { SendingDomain } from '../../../db/domains/sending.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
 
@@ -11,6 +15,13 @@ const domain: SendingDomain = {
   open_tracking_enabled: false,
   click_tracking_enabled: false,
   tracking_host: null,
+}
+
+/** Takes the domain, which is not backed off. */
+function takeKnown(known: ReturnType<typeof createKnownDomains>): KnownDomain {
+  const taken = known.take(own, 'sender.test')
+  if (!taken) throw new Error('it was not tried')
+  return taken
 }
 
 /** Emails that ask until the domain is tried again. */
@@ -37,15 +48,13 @@ test('after each commit in a row that wrote nothing twice as many emails ask, up
   const known = createKnownDomains()
   known.remember(own, 'sender.test', domain)
   const asked = Array.from({ length: 7 }, () => {
-    const tried = known.take(own, 'sender.test')
-    if (!tried) throw new Error('it was not tried')
+    const tried = takeKnown(known)
     // Emails of one group, of which each tells the same.
     noteTried([tried, tried], false)
     return countAsked(known)
   })
   expect(asked).toEqual([8, 16, 32, 64, 128, 256, 256])
-  const tried = known.take(own, 'sender.test')
-  if (!tried) throw new Error('it was not tried')
+  const tried = takeKnown(known)
   noteTried([tried, tried], true)
   expect(countAsked(known)).toBe(0)
   noteTried([tried], false)
@@ -62,8 +71,7 @@ test('a domain that is read again replaces what was remembered', () => {
 test('after a large group as many ask as it had emails', () => {
   const known = createKnownDomains()
   known.remember(own, 'sender.test', domain)
-  const tried = known.take(own, 'sender.test')
-  if (!tried) throw new Error('it was not tried')
+  const tried = takeKnown(known)
   noteTried(Array(50).fill(tried), false)
   expect(countAsked(known)).toBe(50)
 })
@@ -72,8 +80,7 @@ test('small groups that are committed between large ones that are not do not end
   const known = createKnownDomains()
   known.remember(own, 'sender.test', domain)
   const asked = Array.from({ length: 5 }, () => {
-    const tried = known.take(own, 'sender.test')
-    if (!tried) throw new Error('it was not tried')
+    const tried = takeKnown(known)
     noteTried([tried], true)
     noteTried(Array(50).fill(tried), false)
     return countAsked(known)
@@ -84,8 +91,7 @@ test('small groups that are committed between large ones that are not do not end
 test('groups that were under way together are charged once', () => {
   const known = createKnownDomains()
   known.remember(own, 'sender.test', domain)
-  const tried = known.take(own, 'sender.test')
-  if (!tried) throw new Error('it was not tried')
+  const tried = takeKnown(known)
   for (let group = 0; group < 3; group++) noteTried([tried], false)
   expect(tried.backoff).toEqual({ inVain: 1, size: 1, asksLeft: 8 })
 })
