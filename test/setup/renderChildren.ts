@@ -29,10 +29,13 @@ export function killedChild(kills: number) {
 }
 
 /**
- * A real child whose first task may take `limit_ms`. It stands still, as on a machine that has no time for it, for `frozen_ms`
- * after it was given that. `outcomes` has the kind of each.
+ * A real child whose first task may take `limit_ms` of the processor, and `clock_ms` by the clock. It stands still, as on a
+ * machine that has no time for it, for `frozen_ms` after it was given that. `outcomes` has the kind of each.
  */
-export function frozenChild({ limit_ms, frozen_ms }: { limit_ms: number; frozen_ms: number }) {
+export function frozenChild({
+  frozen_ms,
+  ...given
+}: Pick<Task, 'limit_ms' | 'clock_ms'> & { frozen_ms: number }) {
   const outcomes: Outcome['kind'][] = []
   let isFirst = true
   return {
@@ -51,7 +54,7 @@ export function frozenChild({ limit_ms, frozen_ms }: { limit_ms: number; frozen_
           const { pid } = started
           if (!isFirst || pid === undefined) return started.send(tasks)
           isFirst = false
-          started.send(tasks.map((task) => ({ ...task, limit_ms, clock_ms: 3 * limit_ms })))
+          started.send(tasks.map((task) => ({ ...task, ...given })))
           setTimeout(() => {
             process.kill(pid, 'SIGSTOP')
             setTimeout(() => process.kill(pid, 'SIGCONT'), frozen_ms)

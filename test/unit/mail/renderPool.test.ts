@@ -1,6 +1,12 @@
 // Second tries in the pool of a renderer: after deaths of the child, failures of a thread, and calls that nothing stops.
 import { Liquid } from 'liquidjs'
 import { expect, onTestFinished, test } from 'vitest'
+import {
+  createState,
+  createTimes,
+  currentTask,
+  processorTimeOf,
+} from '../../../mail/content/pool/times.ts'
 import { createRenderer, type RendererOptions } from '../../../mail/content/renderer.ts'
 import { failureText, type RenderedEmail } from '../../../mail/content/template.ts'
 import { eventually } from '../../setup/eventually.ts'
@@ -73,14 +79,16 @@ test('a render that ends the child three times alone is given up; between its tr
   await eventually(() => expect(child.sent.at(-1)?.id).toBe(7))
 })
 
-test.each(['out_of_memory', 'failed'] as const)(
+test.each(['out_of_memory', 'failed', 'starved'] as const)(
   '%s at the first try: tried once more, in the place whose threads are fresh',
   async (kind) => {
     const child = scriptedChild()
     const { render } = createOwn({ start: child.start })
     const open = render('ws')
     await eventually(() => expect(child.sent).toMatchObject([{ id: 1, slot: 0 }]))
-    child.answer({ id: 1, kind })
+    child.answer(
+      kind === 'starved' ? { id: 1, kind, part: 'html', isStuck: false } : { id: 1, kind },
+    )
     await eventually(() =>
       expect(child.sent).toMatchObject([
         { id: 1, slot: 0 },
@@ -146,22 +154,33 @@ function slowTemplate(): string {
 }
 
 test('a render that the machine leaves without processor is given its time: waiting is not its fault', async () => {
-  const child = frozenChild({ limit_ms: 5 * SECONDS, frozen_ms: 6 * SECONDS })
+  const child = frozenChild({
+    limit_ms: 5 * SECONDS,
+    clock_ms: 60 * SECONDS,
+    frozen_ms: 6 * SECONDS,
+  })
   const { render } = createOwn({ start: child.start })
   expect(await render('ws', slowTemplate())).toMatchObject({ html: 'done' })
   expect(child.outcomes).toEqual(['done'])
 })
 
-test('a render that is left without processor for long is tried once more, and its machine is called busy', async () => {
-  let outcomes: string[] = []
-  // A busy machine may freeze it so late that it has had its time, or is done.
-  for (let tries = 0; tries < 5 && outcomes[0] !== 'starved'; tries++) {
-    const child = frozenChild({ limit_ms: 1 * SECONDS, frozen_ms: 4 * SECONDS })
-    const { render } = createOwn({ start: child.start })
-    expect(await render('ws', slowTemplate())).toMatchObject({ html: 'done' })
-    ;({ outcomes } = child)
+test('a render that is past its time by the clock alone is starved; by the processor it is too slow', () => {
+  const look = (begun_ms: number, between: () => void) => {
+    const state = createState()
+    Atomics.store(state.task, 0, currentTask())
+    Atomics.store(state.begun, 0, process.hrtime.bigint() - BigInt(begun_ms * 1e6))
+    const times = createTimes(state)
+    const first = times({ limit_ms: 60 * SECONDS, clock_ms: 180 * SECONDS })
+    between()
+    return [first, times({ limit_ms: 1 * SECONDS, clock_ms: 3 * SECONDS })]
   }
-  expect(outcomes).toEqual(['starved', 'done'])
+  const work = () => {
+    const before = processorTimeOf(currentTask()) ?? Number.NaN
+    while ((processorTimeOf(currentTask()) ?? Number.NaN) - before < 1 * SECONDS);
+  }
+  expect(look(4 * SECONDS, () => undefined)).toEqual([null, 'starved'])
+  expect(look(0, work)).toEqual([null, 'too_slow'])
+  expect(look(4 * SECONDS, work)).toEqual([null, 'too_slow'])
 })
 
 test('a second try that the machine gave no time is answered busy, and after five such renders too slow', async () => {
