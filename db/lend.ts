@@ -1,7 +1,7 @@
 // Lends the pool's connections: each counts in the share of its owner, and is hung up when its client has gone.
 import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
-import type pg from 'pg'
+import pg from 'pg'
 import { createAsk, NOTHING } from './ask.ts'
 import { splitGuard } from './guarded.ts'
 import { currentScope, type Running } from './scope.ts'
@@ -35,6 +35,14 @@ export function noteBreakage(client: pg.ClientBase): void {
     if (!breakages.has(client)) breakages.set(client, err)
   })
 }
+
+/**
+ * Whether Postgres ends the connection with this error. The pool learns of it with the end of the socket, and would lend the
+ * connection to the next statement until then. The severity is in the language of the server; the codes are those of a server that is stopped.
+ */
+const endsConnection = (err: unknown): boolean =>
+  err instanceof pg.DatabaseError &&
+  (err.severity === 'FATAL' || err.severity === 'PANIC' || (err.code ?? '').startsWith('57P0'))
 
 /**
  * Tells Postgres that we leave and closes our side of the socket alone: what the running statement still answers is
@@ -71,6 +79,7 @@ function lend(
   const ask = createAsk(client)
   let committing = false
   let ending: Promise<void> | undefined
+  let hasEnded = false
   let grace: NodeJS.Timeout | undefined
   const { signal } = scope
   const named = (text: string, own: unknown[]): pg.QueryConfig => {
@@ -87,9 +96,9 @@ function lend(
   signal?.addEventListener('abort', onAbort)
 
   const query: unknown = async (text: string, values: readonly unknown[]) => {
+    // Postgres rolls back by itself, and kysely would report a failure of this in place of the first one.
+    if (text === 'rollback' && (ending || hasEnded)) return NOTHING
     if (ending) {
-      // Postgres rolls back by itself, and kysely would report a failure of this in place of the first one.
-      if (text === 'rollback') return NOTHING
       throw new ClientGone('the client has gone')
     }
     if (text === 'begin') {
@@ -102,6 +111,7 @@ function lend(
     try {
       return await ask(named(text, own), guard && named(guard.text, guard.values))
     } catch (err) {
+      hasEnded ||= endsConnection(err)
       if (ending) throw new ClientGone('the client has gone', { cause: err })
       const isOfPostgres = err instanceof Error && 'code' in err
       throw isOfPostgres ? err : (breakages.get(client) ?? err)
@@ -114,7 +124,7 @@ function lend(
       scope.inTransaction = false
       scope.connection = null
     }
-    client.release(ending !== undefined)
+    client.release(ending !== undefined || hasEnded)
     if (ending) void ending.then(giveBack)
     else giveBack()
   }

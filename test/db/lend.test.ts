@@ -88,3 +88,16 @@ it('gives back the place of a connection that ended before its client left', asy
   }
   await inScope(scope(), () => one(db))
 })
+
+it('lends no connection again that Postgres has ended', async () => {
+  const ended = () => sql`select pg_terminate_backend(pg_backend_pid())`.execute(db)
+  for (let i = 0; i < 20; i++) {
+    await expect(ended()).rejects.toThrow('terminating connection')
+    await one(db)
+    const inTransaction = transact({ db, wake }, async (inTrx) => {
+      await sql`select pg_terminate_backend(pg_backend_pid())`.execute(inTrx.db)
+    })
+    await expect(inTransaction).rejects.toThrow('terminating connection')
+    await one(db)
+  }
+})
