@@ -2,7 +2,7 @@
 import { transact } from '../../commands/transact.ts'
 import type { LaneEpoch } from '../../db/deliveries/guards.ts'
 import type { InLine, ShardRange } from '../../db/deliveries/lines.ts'
-import { readyDue } from '../../db/deliveries/ready.ts'
+import { isAnyDue, readyDue } from '../../db/deliveries/ready.ts'
 import type { DeliveryDeps } from '../deps.ts'
 
 /** How often a lane looks for what has become due. */
@@ -21,7 +21,7 @@ const WHOLE_REST = 20
 const WHOLE_REST_MS_MAX = 30_000
 const SINCE_MS = 5_000
 
-type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config'>
+type Deps = Pick<DeliveryDeps, 'db' | 'claiming' | 'now' | 'wake' | 'config'>
 
 /**
  * Makes the function that makes ready what is due, of all shards alike, until nothing more is. One call at a time works,
@@ -43,6 +43,10 @@ export function createReady(
   let since: Date | undefined
   let wholeAt_ms = Number.NEGATIVE_INFINITY
 
+  const isAny = (from: Date | undefined) =>
+    transact.one({ ...deps, db: deps.claiming }, ({ db }) =>
+      isAnyDue(db, { shards, now: deps.now(), since: from }),
+    )
   const makeReady = (from: Date | undefined) =>
     transact.one(deps, async ({ db, wake }) => {
       const asked = { perShard: READY_MAX, rights: deps.config, crowded, owner }
@@ -61,10 +65,12 @@ export function createReady(
     try {
       const isWhole = began_ms >= wholeAt_ms
       const next = new Date(deps.now().getTime() - SINCE_MS)
-      let look_ms = 0
-      for (let more = true; more; ) {
+      const from = isWhole ? undefined : since
+      let more = crowded.size > 0 || (await isAny(from))
+      let look_ms = performance.now() - began_ms
+      while (more) {
         const asked_ms = performance.now()
-        const found = await makeReady(isWhole ? undefined : since)
+        const found = await makeReady(from)
         // Of the last one alone: how long a backlog took says nothing of how long the next look takes.
         look_ms = performance.now() - asked_ms
         crowded = found.crowded

@@ -29,7 +29,7 @@ import * as mailEvents from '../../db/deliveries/mailEventClaims.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
 import { findSoleDelivery, listEmailAttempts } from '../../db/deliveries/reads.ts'
-import { readyDue } from '../../db/deliveries/ready.ts'
+import { isAnyDue, readyDue } from '../../db/deliveries/ready.ts'
 import { hastenScheduled, lockScheduled, stopScheduledOf } from '../../db/deliveries/scheduled.ts'
 import { type Settlement, settleDeliveries } from '../../db/deliveries/settle.ts'
 import { resumeWaiting, stopMailOfExecutions, stopWaiting } from '../../db/deliveries/stop.ts'
@@ -241,6 +241,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => tryLockIdempotencyKey(trx, ws, hmac),
   (trx) =>
     readyDue(trx, { from: 0, to: 64 }, at, { perShard: 1, rights, crowded: new Map([[1, '']]) }),
+  (trx) => isAnyDue(trx, { shards: { from: 0, to: 64 }, now: at, since: undefined }),
   (trx) => lockScheduled(trx, reach, id),
   (trx) => hastenScheduled(trx, reach, id, { now: at, rights }),
   (trx) => stopScheduledOf(trx, ws, id, at),

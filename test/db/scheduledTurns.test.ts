@@ -2,7 +2,7 @@
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { type Readied, readyDue } from '../../db/deliveries/ready.ts'
+import { isAnyDue, type Readied, readyDue } from '../../db/deliveries/ready.ts'
 import type { Database } from '../../db/schema.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
@@ -124,4 +124,33 @@ test('one statement takes no more where every shard is crowded than where one is
     crowded = found.crowded
   } while (crowded.size > 0)
   expect(all).toBe(64 * 20 * 11)
+})
+
+test('a look finds what is due in its shards and not ready, from a time on', async () => {
+  const look = (asked: { shards?: typeof ALL; now_ms?: number; since_ms?: number } = {}) =>
+    transact.one({ db, wake: () => undefined }, ({ db: trx }) =>
+      isAnyDue(trx, {
+        shards: asked.shards ?? ALL,
+        now: new Date(asked.now_ms ?? DUE),
+        since: asked.since_ms === undefined ? undefined : new Date(asked.since_ms),
+      }),
+    )
+  expect(await look()).toBe(false)
+  await schedule(1, DUE)
+  expect(await look()).toBe(true)
+  expect(await look({ now_ms: DUE - 1 }), 'its time has not come').toBe(false)
+  expect(await look({ since_ms: DUE - 1 })).toBe(true)
+  expect(await look({ since_ms: DUE }), 'it was due before').toBe(false)
+  expect(await look({ shards: { from: 7, to: 8 } })).toBe(true)
+  expect(await look({ shards: { from: 0, to: 7 } }), "another lane's").toBe(false)
+  expect(await look({ shards: { from: 8, to: 64 } }), "another lane's").toBe(false)
+  const but = async (change: ReturnType<typeof sql>) => {
+    await sql`truncate deliveries`.execute(db)
+    await schedule(1, DUE)
+    await sql`update deliveries set ${change}`.execute(db)
+    return look()
+  }
+  expect(await but(sql`ready = true, scheduled = false`)).toBe(false)
+  expect(await but(sql`settled_at = now(), scheduled = false, state = 'cancelled'`)).toBe(false)
+  expect(await but(sql`lease_until = now(), scheduled = false`)).toBe(false)
 })

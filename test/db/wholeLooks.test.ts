@@ -36,7 +36,7 @@ async function createLane() {
     return NOW
   }
   const makeReady = createReady(
-    { db, now, wake, config: rights } as never,
+    { db, claiming: db, now, wake, config: rights } as never,
     { shards, owner },
     (rows) => seen.push(...rows.map(({ workspace_id }) => workspace_id)),
     () => undefined,

@@ -14,6 +14,7 @@ const exceptions: Record<string, string[]> = {
     'deliveries/listLines',
     'deliveries/readLines',
     'deliveries/readyDue',
+    'deliveries/isAnyDue',
     'deliveries/extendLeases',
     'deliveries/releaseDeliveries',
     'deliveries/listExpiredLeases',
