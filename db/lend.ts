@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { createAsk, NOTHING } from './ask.ts'
+import { busyReason, isUnavailable } from './failures.ts'
 import { splitGuard } from './guarded.ts'
 import { currentScope, type Running } from './scope.ts'
 import { ClientGone, type Shares } from './shares.ts'
@@ -36,13 +37,22 @@ export function noteBreakage(client: pg.ClientBase): void {
   })
 }
 
+/** Codes with which Postgres ends a connection, in whatever language it says how severe that is: of class 57, and 25P03, 25P04. */
+const ENDING_CODES = /^(57P0.|25P0[34])$/
+
 /**
  * Whether Postgres ends the connection with this error. The pool learns of it with the end of the socket, and would lend the
- * connection to the next statement until then. The severity is in the language of the server; the codes are those of a server that is stopped.
+ * connection to the next statement until then.
  */
 const endsConnection = (err: unknown): boolean =>
   err instanceof pg.DatabaseError &&
-  (err.severity === 'FATAL' || err.severity === 'PANIC' || (err.code ?? '').startsWith('57P0'))
+  (err.severity === 'FATAL' || err.severity === 'PANIC' || ENDING_CODES.test(err.code ?? ''))
+
+/** An error with which a connection ended, as one that says so; a transaction that was idle for too long keeps its own. */
+function asEnd(err: unknown): unknown {
+  if (isUnavailable(err) || busyReason(err)) return err
+  return new Error('Connection terminated by Postgres', { cause: err })
+}
 
 /**
  * Tells Postgres that we leave and closes our side of the socket alone: what the running statement still answers is
@@ -79,7 +89,7 @@ function lend(
   const ask = createAsk(client)
   let committing = false
   let ending: Promise<void> | undefined
-  let hasEnded = false
+  let endedByPostgres = false
   let grace: NodeJS.Timeout | undefined
   const { signal } = scope
   const named = (text: string, own: unknown[]): pg.QueryConfig => {
@@ -97,7 +107,7 @@ function lend(
 
   const query: unknown = async (text: string, values: readonly unknown[]) => {
     // Postgres rolls back by itself, and kysely would report a failure of this in place of the first one.
-    if (text === 'rollback' && (ending || hasEnded)) return NOTHING
+    if (text === 'rollback' && (ending || endedByPostgres)) return NOTHING
     if (ending) {
       throw new ClientGone('the client has gone')
     }
@@ -111,8 +121,9 @@ function lend(
     try {
       return await ask(named(text, own), guard && named(guard.text, guard.values))
     } catch (err) {
-      hasEnded ||= endsConnection(err)
+      endedByPostgres ||= endsConnection(err)
       if (ending) throw new ClientGone('the client has gone', { cause: err })
+      if (endsConnection(err)) throw asEnd(err)
       const isOfPostgres = err instanceof Error && 'code' in err
       throw isOfPostgres ? err : (breakages.get(client) ?? err)
     }
@@ -124,7 +135,7 @@ function lend(
       scope.inTransaction = false
       scope.connection = null
     }
-    client.release(ending !== undefined || hasEnded)
+    client.release(ending !== undefined || endedByPostgres)
     if (ending) void ending.then(giveBack)
     else giveBack()
   }

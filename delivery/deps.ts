@@ -39,7 +39,7 @@ export interface DeliveryMetrics {
 
 export interface DeliveryDeps {
   db: Db
-  /** Connections that have `claimSettings`, on which nothing else runs. */
+  /** Connections that have `claimSettings`, on which only claims run, and looks that are as short. */
   claiming: Db
   log: Logger
   now: () => Date

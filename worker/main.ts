@@ -59,7 +59,7 @@ import { temporalLogger } from './temporalLogger.ts'
 import { startWebhooks } from './webhooks.ts'
 import { runWithoutWatchdog } from './withoutWatchdog.ts'
 
-/** Connections on which lanes claim; each claim takes some ms. */
+/** Connections on which lanes claim, and look whether anything is due; each takes some ms. */
 const CLAIMING_MAX = 4
 const SMTP_CLOSE_MS = 1_000
 

@@ -67,7 +67,7 @@ const turnSteps = (crowded: ReadonlyMap<number, string>, now: Date) => sql`walk 
 interface DueAsked {
   shards: ShardRange
   now: Date
-  /** What became due before is not looked at. Absent: all is. */
+  /** What became due before is not looked at; undefined: all is. */
   since: Date | undefined
 }
 

@@ -20,6 +20,8 @@ const FAULT_MS = 2_000
 const WHOLE_REST = 20
 const WHOLE_REST_MS_MAX = 30_000
 const SINCE_MS = 5_000
+/** Where the last look at all took longer, the next one keeps no connection of the claims, and passes the same entries once. */
+const SLOW_LOOK_MS = 50
 
 type Deps = Pick<DeliveryDeps, 'db' | 'claiming' | 'now' | 'wake' | 'config'>
 
@@ -42,6 +44,8 @@ export function createReady(
   /** All that was due before has been made ready. */
   let since: Date | undefined
   let wholeAt_ms = Number.NEGATIVE_INFINITY
+  /** How long the last look at all took. */
+  let whole_ms = 0
 
   const isAny = (from: Date | undefined) =>
     transact.one({ ...deps, db: deps.claiming }, ({ db }) =>
@@ -62,14 +66,17 @@ export function createReady(
     const began_ms = performance.now()
     if (isWorking || began_ms < restsUntil) return
     isWorking = true
+    let isAsked = false
     try {
       const isWhole = began_ms >= wholeAt_ms
       const next = new Date(deps.now().getTime() - SINCE_MS)
       const from = isWhole ? undefined : since
-      let more = crowded.size > 0 || (await isAny(from))
+      const isSlow = isWhole && whole_ms > SLOW_LOOK_MS
+      let more = crowded.size > 0 || isSlow || (await isAny(from))
       let look_ms = performance.now() - began_ms
       while (more) {
         const asked_ms = performance.now()
+        isAsked = true
         const found = await makeReady(from)
         // Of the last one alone: how long a backlog took says nothing of how long the next look takes.
         look_ms = performance.now() - asked_ms
@@ -79,11 +86,12 @@ export function createReady(
       }
       since = next
       if (isWhole) {
+        whole_ms = look_ms
         wholeAt_ms = performance.now() + Math.min(WHOLE_REST_MS_MAX, WHOLE_REST * look_ms)
       }
     } catch (err) {
       restsUntil = performance.now() + FAULT_MS
-      onFault()
+      if (isAsked) onFault()
       throw err
     } finally {
       isWorking = false

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { busyReason } from '../../db/failures.ts'
+import { busyReason, isUnavailable } from '../../db/failures.ts'
 import { inScope, type Scope } from '../../db/scope.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { ClientGone } from '../../db/shares.ts'
@@ -100,4 +100,15 @@ it('lends no connection again that Postgres has ended', async () => {
     await expect(inTransaction).rejects.toThrow('terminating connection')
     await one(db)
   }
+})
+
+it('says that the connection has ended where Postgres ends it for a reason of its own', async () => {
+  const tooLong = transact({ db, wake }, async (inTrx) => {
+    await sql`select set_config('transaction_timeout', '50ms', true)`.execute(inTrx.db)
+    await sql`select pg_sleep(30)`.execute(inTrx.db)
+  })
+  const err: unknown = await tooLong.catch((one: unknown) => one)
+  expect(isUnavailable(err)).toBe(true)
+  expect(err).toMatchObject({ cause: { code: '25P04' } })
+  await one(db)
 })

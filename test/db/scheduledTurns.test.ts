@@ -2,6 +2,7 @@
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
+import { claimSettings } from '../../db/deliveries/claim.ts'
 import { isAnyDue, type Readied, readyDue } from '../../db/deliveries/ready.ts'
 import type { Database } from '../../db/schema.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -153,4 +154,36 @@ test('a look finds what is due in its shards and not ready, from a time on', asy
   expect(await but(sql`ready = true, scheduled = false`)).toBe(false)
   expect(await but(sql`settled_at = now(), scheduled = false, state = 'cancelled'`)).toBe(false)
   expect(await but(sql`lease_until = now(), scheduled = false`)).toBe(false)
+})
+
+test('the look reads one row of a shard at most, whatever is scheduled for later', async () => {
+  await schedule(20_000, DUE + 86_400_000, sql`'ws_' || i % 40`)
+  const sent: CompiledQuery[] = []
+  const listening = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool }),
+    log: ({ query }) => void sent.push(query),
+  })
+  await transact.one({ db: listening, wake: () => undefined }, ({ db: trx }) =>
+    isAnyDue(trx, { shards: ALL, now: new Date(DUE), since: undefined }),
+  )
+  const client = await pool.connect()
+  try {
+    for (const [name, value] of Object.entries(claimSettings)) {
+      await client.query('select set_config($1, $2, false)', [name, value])
+    }
+    const text = sent.find(({ sql: one }) => one.includes('found'))?.sql
+    await client.query(`prepare look as ${text}`)
+    const { rows } = await client.query(
+      `explain (analyze, format json) execute look(0, 63, '${new Date(DUE).toISOString()}', null)`,
+    )
+    const scans = [...nodesOf(rows[0]['QUERY PLAN'][0].Plan)].filter(
+      (node) => node['Relation Name'] === 'deliveries',
+    )
+    expect(scans.map((node) => [node['Index Name'], node['Actual Rows']])).toEqual([
+      ['deliveries_put_off', 0],
+    ])
+    expect(scans.map((node) => node['Rows Removed by Filter'] ?? 0)).toEqual([0])
+  } finally {
+    client.release(true)
+  }
 })

@@ -34,7 +34,7 @@ export function killedChild(kills: number) {
  */
 export function frozenChild({
   frozen_ms,
-  ...given
+  ...times
 }: Pick<Task, 'limit_ms' | 'clock_ms'> & { frozen_ms: number }) {
   const outcomes: Outcome['kind'][] = []
   let isFirst = true
@@ -54,7 +54,7 @@ export function frozenChild({
           const { pid } = started
           if (!isFirst || pid === undefined) return started.send(tasks)
           isFirst = false
-          started.send(tasks.map((task) => ({ ...task, ...given })))
+          started.send(tasks.map((task) => ({ ...task, ...times })))
           setTimeout(() => {
             process.kill(pid, 'SIGSTOP')
             setTimeout(() => process.kill(pid, 'SIGCONT'), frozen_ms)

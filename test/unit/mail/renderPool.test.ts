@@ -1,6 +1,8 @@
-// Second tries in the pool of a renderer: after deaths of the child, failures of a thread, and calls that nothing stops.
+// Second tries in the pool of a renderer: after deaths of the child, failures of a thread, renders past their time, and calls that nothing stops.
 import { Liquid } from 'liquidjs'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Outcome, Task } from '../../../mail/content/pool/messages.ts'
+import { createSlot } from '../../../mail/content/pool/threads.ts'
 import {
   createState,
   createTimes,
@@ -179,8 +181,26 @@ test('a render that is past its time by the clock alone is starved; by the proce
     while ((processorTimeOf(currentTask()) ?? Number.NaN) - before < 1 * SECONDS);
   }
   expect(look(4 * SECONDS, () => undefined)).toEqual([null, 'starved'])
-  expect(look(0, work)).toEqual([null, 'too_slow'])
+  expect(look(100, work)).toEqual([null, 'too_slow'])
   expect(look(4 * SECONDS, work)).toEqual([null, 'too_slow'])
+})
+
+test('a slot ends a render that is starved, and says so', async () => {
+  const outcomes: Outcome[] = []
+  const worker = { on: () => undefined, postMessage: () => undefined }
+  const ended: object[] = []
+  const threads = {
+    take: () => ({ worker, part: new Int32Array(1), look: () => 'starved' }),
+    end: async (thread: object) => ended.push(thread) > 1,
+  }
+  const slot = createSlot(threads as never, (outcome) => void outcomes.push(outcome), true)
+  slot.run({ id: 7 } as Task)
+  slot.check()
+  slot.check()
+  await eventually(() =>
+    expect(outcomes).toEqual([{ id: 7, kind: 'starved', part: 'subject', isStuck: false }]),
+  )
+  expect(ended).toHaveLength(1)
 })
 
 test('a second try that the machine gave no time is answered busy, and after five such renders too slow', async () => {
