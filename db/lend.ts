@@ -48,6 +48,13 @@ const endsConnection = (err: unknown): boolean =>
   err instanceof pg.DatabaseError &&
   (err.severity === 'FATAL' || err.severity === 'PANIC' || ENDING_CODES.test(err.code ?? ''))
 
+/** What a failed statement is told with: a connection that broke while none was running says why only once. */
+function failureOf(client: pg.ClientBase, err: unknown): unknown {
+  if (endsConnection(err)) return asEnd(err)
+  const isOfPostgres = err instanceof Error && 'code' in err
+  return isOfPostgres ? err : (breakages.get(client) ?? err)
+}
+
 /** An error with which a connection ended, as one that says so; a transaction that was idle for too long keeps its own. */
 function asEnd(err: unknown): unknown {
   if (isUnavailable(err) || busyReason(err)) return err
@@ -108,9 +115,7 @@ function lend(
   const query: unknown = async (text: string, values: readonly unknown[]) => {
     // Postgres rolls back by itself, and kysely would report a failure of this in place of the first one.
     if (text === 'rollback' && (ending || endedByPostgres)) return NOTHING
-    if (ending) {
-      throw new ClientGone('the client has gone')
-    }
+    if (ending) throw new ClientGone('the client has gone')
     if (text === 'begin') {
       began = scope.inTransaction = true
       scope.connection = lent
@@ -123,9 +128,7 @@ function lend(
     } catch (err) {
       endedByPostgres ||= endsConnection(err)
       if (ending) throw new ClientGone('the client has gone', { cause: err })
-      if (endsConnection(err)) throw asEnd(err)
-      const isOfPostgres = err instanceof Error && 'code' in err
-      throw isOfPostgres ? err : (breakages.get(client) ?? err)
+      throw failureOf(client, err)
     }
   }
   const release = () => {

@@ -47,20 +47,7 @@ export function createReady(
   /** How long the last look at all took. */
   let whole_ms = 0
 
-  const isAny = (from: Date | undefined) =>
-    transact.one({ ...deps, db: deps.claiming }, ({ db }) =>
-      isAnyDue(db, { shards, now: deps.now(), since: from }),
-    )
-  const makeReady = (from: Date | undefined) =>
-    transact.one(deps, async ({ db, wake }) => {
-      const asked = { perShard: READY_MAX, rights: deps.config, crowded, owner }
-      const { told, ...rest } = await readyDue(db, shards, deps.now(), {
-        ...asked,
-        ...(from ? { since: from } : {}),
-      })
-      if (told) wake('dripline_mail_events')
-      return rest
-    })
+  const { isAny, makeReady } = createStatements(deps, { shards, owner })
 
   return async (): Promise<void> => {
     const began_ms = performance.now()
@@ -77,7 +64,7 @@ export function createReady(
       while (more) {
         const asked_ms = performance.now()
         isAsked = true
-        const found = await makeReady(from)
+        const found = await makeReady(from, crowded)
         // Of the last one alone: how long a backlog took says nothing of how long the next look takes.
         look_ms = performance.now() - asked_ms
         crowded = found.crowded
@@ -97,4 +84,23 @@ export function createReady(
       isWorking = false
     }
   }
+}
+
+/** The look whether any is due, and what makes it ready; both of what became due after `from`, or of all. */
+function createStatements(deps: Deps, { shards, owner }: { shards: ShardRange; owner: LaneEpoch }) {
+  const isAny = (from: Date | undefined) =>
+    transact.one({ ...deps, db: deps.claiming }, ({ db }) =>
+      isAnyDue(db, { shards, now: deps.now(), since: from }),
+    )
+  const makeReady = (from: Date | undefined, crowded: ReadonlyMap<number, string>) =>
+    transact.one(deps, async ({ db, wake }) => {
+      const asked = { perShard: READY_MAX, rights: deps.config, crowded, owner }
+      const { told, ...rest } = await readyDue(db, shards, deps.now(), {
+        ...asked,
+        ...(from ? { since: from } : {}),
+      })
+      if (told) wake('dripline_mail_events')
+      return rest
+    })
+  return { isAny, makeReady }
 }
