@@ -48,17 +48,16 @@ const endsConnection = (err: unknown): boolean =>
   err instanceof pg.DatabaseError &&
   (err.severity === 'FATAL' || err.severity === 'PANIC' || ENDING_CODES.test(err.code ?? ''))
 
-/** What a failed statement is told with: a connection that broke while none was running says why only once. */
+/**
+ * The error that whoever asked is told. One with which Postgres ended the connection says so, unless its code says how busy Postgres
+ * was; where the connection broke before the statement was sent, pg has given its reason to the listener.
+ */
 function failureOf(client: pg.ClientBase, err: unknown): unknown {
-  if (endsConnection(err)) return asEnd(err)
+  if (endsConnection(err) && !isUnavailable(err) && !busyReason(err)) {
+    return new Error('Connection terminated by Postgres', { cause: err })
+  }
   const isOfPostgres = err instanceof Error && 'code' in err
   return isOfPostgres ? err : (breakages.get(client) ?? err)
-}
-
-/** An error with which a connection ended, as one that says so; a transaction that was idle for too long keeps its own. */
-function asEnd(err: unknown): unknown {
-  if (isUnavailable(err) || busyReason(err)) return err
-  return new Error('Connection terminated by Postgres', { cause: err })
 }
 
 /**

@@ -154,8 +154,9 @@ const noteStep = (token: RawBuilder<unknown>) => sql`noted as (
  * How a claim is planned and committed:
  * - The plan is made once for each connection and kept, because making it takes as long as a quarter of a claim. It goes by
  *   indexes alone, in their own order where they have it, whatever the statistics say: another index and a sort look as
- *   good for an empty queue, and would read a million rows later. The same holds for what finds and reads lines (`lines.ts`), and what looks whether any mail is due (`ready.ts`). Rows
- *   that are found it writes by their place, for which no index can be taken. To begin other processes would take longer than all of it.
+ *   good for an empty queue, and would read a million rows later. The same holds for what finds and reads lines (`lines.ts`), and
+ *   for what looks whether any mail is due (`ready.ts`). Rows that are found it writes by their place, for which no index can be
+ *   taken. To begin other processes would take longer than all of it.
  * - The commit does not wait for the disk. A claim that a crash of Postgres takes back is done again: a mark, which comes
  *   before each final dot, is never on the disk without the claim before it.
  * - It says that it notes what it takes in `delivery_claims`, which a trigger does for claims of the release before.

@@ -47,7 +47,7 @@ export function createReady(
   /** How long the last look at all took. */
   let whole_ms = 0
 
-  const { isAny, makeReady } = createStatements(deps, { shards, owner })
+  const { isAny, makeReady } = createLooks(deps, { shards, owner })
 
   return async (): Promise<void> => {
     const began_ms = performance.now()
@@ -86,8 +86,8 @@ export function createReady(
   }
 }
 
-/** The look whether any is due, and what makes it ready; both of what became due after `from`, or of all. */
-function createStatements(deps: Deps, { shards, owner }: { shards: ShardRange; owner: LaneEpoch }) {
+/** The short look whether any is due, and the long one that makes it ready. Both are at what became due after `from`, or at all. */
+function createLooks(deps: Deps, { shards, owner }: { shards: ShardRange; owner: LaneEpoch }) {
   const isAny = (from: Date | undefined) =>
     transact.one({ ...deps, db: deps.claiming }, ({ db }) =>
       isAnyDue(db, { shards, now: deps.now(), since: from }),

@@ -2,6 +2,7 @@
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
+import type { Trx } from '../../db/connect.ts'
 import { claimSettings } from '../../db/deliveries/claim.ts'
 import { isAnyDue, type Readied, readyDue } from '../../db/deliveries/ready.ts'
 import type { Database } from '../../db/schema.ts'
@@ -80,19 +81,24 @@ test('all of it becomes ready, each once, and then no shard is crowded', async (
   expect(made).toBe(200)
 })
 
-test('a call reads what it takes, by indexes, of however much', async () => {
-  await schedule(20_000, DUE)
-  await schedule(20_000, DUE + 86_400_000, sql`'ws_later_' || i % 40`)
-  await sql`analyze deliveries`.execute(db)
+/** The statement on deliveries that some work sends. */
+async function statementOf(work: (trx: Trx) => Promise<unknown>) {
   const sent: CompiledQuery[] = []
   const listening = new Kysely<Database>({
     dialect: new PostgresDialect({ pool }),
     log: ({ query }) => void sent.push(query),
   })
-  await transact.one({ db: listening, wake: () => undefined }, ({ db: trx }) =>
+  await transact.one({ db: listening, wake: () => undefined }, ({ db: trx }) => work(trx))
+  return sent.find(({ sql: text }) => text.includes('from deliveries'))
+}
+
+test('a call reads what it takes, by indexes, of however much', async () => {
+  await schedule(20_000, DUE)
+  await schedule(20_000, DUE + 86_400_000, sql`'ws_later_' || i % 40`)
+  await sql`analyze deliveries`.execute(db)
+  const query = await statementOf((trx) =>
     readyDue(trx, ALL, new Date(DUE), { perShard: PER_SHARD, rights, crowded: new Map([[7, '']]) }),
   )
-  const [query] = sent.filter(({ sql: text }) => text.includes('/* ready */'))
   const { rows } = await pool.query(`explain (analyze, format json) ${query?.sql}`, [
     ...(query?.parameters ?? []),
   ])
@@ -158,12 +164,7 @@ test('a look finds what is due in its shards and not ready, from a time on', asy
 
 test('the look reads one row of a shard at most, whatever is scheduled for later', async () => {
   await schedule(20_000, DUE + 86_400_000, sql`'ws_' || i % 40`)
-  const sent: CompiledQuery[] = []
-  const listening = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void sent.push(query),
-  })
-  await transact.one({ db: listening, wake: () => undefined }, ({ db: trx }) =>
+  const query = await statementOf((trx) =>
     isAnyDue(trx, { shards: ALL, now: new Date(DUE), since: undefined }),
   )
   const client = await pool.connect()
@@ -171,8 +172,7 @@ test('the look reads one row of a shard at most, whatever is scheduled for later
     for (const [name, value] of Object.entries(claimSettings)) {
       await client.query('select set_config($1, $2, false)', [name, value])
     }
-    const text = sent.find(({ sql: one }) => one.includes('found'))?.sql
-    await client.query(`prepare look as ${text}`)
+    await client.query(`prepare look as ${query?.sql}`)
     const { rows } = await client.query(
       `explain (analyze, format json) execute look(0, 63, '${new Date(DUE).toISOString()}', null)`,
     )
