@@ -35,6 +35,6 @@ COPY package.json ./
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 USER node
-EXPOSE 3000 9464
+EXPOSE 3000 9463 9464
 ENTRYPOINT ["tini", "--"]
 CMD ["node", "--enable-source-maps", "dist/api/main.js"]

@@ -115,6 +115,9 @@ export const forTemporal = sql`kind not in ('mail_event', 'leave')`
 export const ofLines = (refused: boolean) =>
   sql`kind <> 'mail_event' and ${refusedOnce} = ${refused ? 1 : 0}::int`
 
+/** The order of the index `outbox_lines`. */
+export const linesOrder = sql`${refusedOnce}, workspace_id, ${startsOf}, next_at, id`
+
 /** Whether a row about an execution, a domain or a schedule waits for Temporal. One look into the index for each id. */
 export const isQueued = (id: RawBuilder<unknown>) =>
   sql<boolean>`coalesce((select true from outbox o where o.execution_id = ${id}

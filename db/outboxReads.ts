@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { OutboxKind } from '../rules/wire.ts'
 import type { Db } from './connect.ts'
-import { forTemporal, ofLines } from './outbox.ts'
+import { forTemporal, linesOrder, ofLines } from './outbox.ts'
 
 export interface RefusedRow {
   kind: OutboxKind
@@ -40,6 +40,22 @@ export async function findRefusedSummary(db: Db): Promise<RefusedSummary> {
     where ${ofLines(true)} and ${forTemporal}
   `.execute(db)
   return rows[0] ?? { count: 0, oldest_at: null }
+}
+
+const WAITING_LOOKED = 1_000
+
+/**
+ * When the oldest row was written that waits for Temporal and was not refused, also behind one that was; null: there is none. While
+ * Temporal is away very many wait: of those the first of the index `outbox_lines` are looked at, of which some have waited for as long.
+ */
+export async function findOldestWaiting(db: Db): Promise<Date | null> {
+  const { rows } = await sql<{ created_at: Date | null }>`
+    select min(created_at) as created_at from (
+      select created_at from outbox where ${ofLines(false)} and ${forTemporal}
+      order by ${linesOrder} limit ${WAITING_LOOKED}
+    ) first
+  `.execute(db)
+  return rows[0]?.created_at ?? null
 }
 
 export interface WaitingKind {

@@ -11,6 +11,7 @@ import {
   type Breaker,
   type BreakerKind,
   closedBreaker,
+  isProbeDue,
 } from '../rules/mail/breakers.ts'
 import { openWithin } from '../rules/mail/openTimes.ts'
 import { isBeforeMail } from '../rules/mail/phases.ts'
@@ -103,7 +104,7 @@ export function createBreakers(deps: {
     passage() {
       const closing = mode === 'relay' ? ofAllMail.flatMap((key) => known.get(key).open ?? []) : []
       if (closing.length === 0) return 'all'
-      return closing.every(({ probeAt }) => now() >= probeAt) ? 'tries' : 'none'
+      return closing.every((open) => isProbeDue(open, now())) ? 'tries' : 'none'
     },
     countOpen: () => known.countOpen(now()),
   }

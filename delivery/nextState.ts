@@ -115,8 +115,7 @@ function afterBusy(
   context: SettleContext,
 ): Settlement {
   const { delivery, now } = context
-  if (now >= delivery.expires_at.getTime())
-    return asBounced(context, outcome.error, retriesExhausted)
+  if (now >= delivery.expires_at.getTime()) return afterWaiting(context, outcome.error)
   const { elsewhere, retryAfter_ms } = outcome
   const back = { state: delivery.was, counted: false, response: delivery.last_response }
   if (elsewhere === undefined) {
@@ -145,7 +144,19 @@ export function afterExpiry(
   const isLast = delivery.next_at.getTime() >= expiresAt && now < expiresAt + LAST_ATTEMPT_MS
   if (isLast) return null
   const response = delivery.last_response ?? 'it expired before it could be tried'
-  return { ...asBounced(context, response, retriesExhausted), counted: false }
+  return { ...afterWaiting(context, response), counted: false }
+}
+
+/** It expired without an attempt since the last one. */
+function afterWaiting(context: SettleContext, response: string): Settlement {
+  return hasArrivedPerhaps(context, context.delivery.last_response)
+    ? asUnknown(context)
+    : asBounced(context, response, retriesExhausted)
+}
+
+/** Whether nobody knows how the first sending of a mail ended that is sent once more, and no server has refused that since. */
+function hasArrivedPerhaps({ delivery }: SettleContext, lastResponse: string | null): boolean {
+  return delivery.resent > 0 && !/^\d{3}/.test(lastResponse ?? '')
 }
 
 /**
@@ -158,10 +169,20 @@ export function afterGivenUp(context: SettleContext, why: string): Settlement {
 
 /** No reply came after the final dot: the message may have been delivered. */
 function afterSilence(context: SettleContext): Settlement {
+  const { delivery, now, resendUnknown } = context
+  const mayResend = resendUnknown && delivery.resent === 0 && now < delivery.expires_at.getTime()
+  if (!mayResend) return asUnknown(context)
+  return settled(context, {
+    state: 'queued',
+    nextAt: new Date(now),
+    response: UNKNOWN_RESPONSE,
+    resent: 1,
+  })
+}
+
+/** It may have arrived, and is not sent again. */
+function asUnknown(context: SettleContext): Settlement {
   const response = UNKNOWN_RESPONSE
-  if (context.resendUnknown && context.delivery.resent === 0) {
-    return settled(context, { state: 'queued', nextAt: new Date(context.now), response, resent: 1 })
-  }
   return settled(context, { state: 'unknown', response, event: delivered(context, response) })
 }
 
@@ -186,6 +207,7 @@ function tryAgain(
   if (next.kind === 'retry') {
     return settled(context, { state: 'deferred', nextAt: new Date(next.at), response })
   }
+  if (hasArrivedPerhaps(context, response)) return asUnknown(context)
   return asBounced(context, response, why.bounce)
 }
 

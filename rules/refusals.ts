@@ -37,8 +37,8 @@ interface RefusalFacts {
   contact_unreadable: { field: string; variable: string }
   /** The contact has unsubscribed from the workflow. */
   contact_unsubscribed: NoFacts
-  /** The emails of a day are used up, of the workspace or of the key that asks. */
-  daily_limit: { limit: number; ofKey: boolean; retry_after_s: number }
+  /** The day has fewer emails left than are wanted, of the workspace or of the key that asks. */
+  daily_limit: { limit: number; ofKey: boolean; wanted: number; retry_after_s: number }
   domain_exists: { name: string }
   /** No domain of that name to send from. */
   domain_not_found: { name: string }

@@ -19,7 +19,7 @@ export const executionTransitions = {
 /** States of deliveries. `bounced` returns to `queued` only when an operator asks for it. */
 export const deliveryTransitions = {
   queued: ['sending', 'cancelled', 'suppressed', 'bounced'],
-  sending: ['data_sent', 'queued', 'deferred', 'bounced', 'cancelled', 'suppressed'],
+  sending: ['data_sent', 'queued', 'deferred', 'bounced', 'unknown', 'cancelled', 'suppressed'],
   data_sent: ['delivered', 'deferred', 'bounced', 'queued', 'unknown'],
   deferred: ['sending', 'queued', 'cancelled', 'suppressed', 'bounced'],
   unknown: ['bounced'],

@@ -1,5 +1,5 @@
 // Carries out the effects of nodes, in the transaction of the segment.
-import { changeMembership } from '../../commands/audiences/byNode.ts'
+import { audienceEvents, changeMembership } from '../../commands/audiences/byNode.ts'
 import { recordAutomationEvent, recordContactChange } from '../../commands/events/record.ts'
 import { startFromNode } from '../../commands/executions/startFromNode.ts'
 import type { InTrx } from '../../commands/transact.ts'
@@ -11,6 +11,7 @@ import type { Row } from '../../db/schema.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { Effect, EffectResult, End, SegmentFacts } from '../../rules/interpreterTypes.ts'
 import { limits } from '../../rules/limits.ts'
+import { withEvent } from '../../rules/ownEvents.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import type { ActivityDeps } from '../deps.ts'
 
@@ -132,15 +133,9 @@ async function joinOrLeave(
   if (found === 'unknown_audience') return { ok: false, why: found }
   const others = facts.audiences.filter((id) => id !== audienceId)
   const audiences = change === 'join' ? [...others, audienceId] : others
-  return { ok: true, why: found === 'changed' ? null : found, facts: { ...facts, audiences } }
-}
-
-/** Conditions and goals further on in this segment count the event. */
-function withEvent(facts: SegmentFacts, name: string): SegmentFacts {
-  const arrived = [...(facts.arrived ?? []), name]
-  const known = Object.hasOwn(facts.eventTimes, name) ? (facts.eventTimes[name] ?? []) : null
-  if (known === null) return { ...facts, arrived }
-  return { ...facts, arrived, eventTimes: { ...facts.eventTimes, [name]: [...known, facts.now] } }
+  const after = { ...facts, audiences }
+  if (found === 'unchanged') return { ok: true, why: found, facts: after }
+  return { ok: true, why: null, facts: withEvent(after, audienceEvents[change]) }
 }
 
 async function cancelOthers(

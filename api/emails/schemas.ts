@@ -121,12 +121,22 @@ function latestOf(events: EmailEventRow[]): EmailEventRow {
   return others.reduce((latest, row) => (isLater(row, latest) ? row : latest), first)
 }
 
+function latestOfEach(events: EmailEventRow[]): EmailEventRow[] {
+  const latest = new Map<string, EmailEventRow>()
+  for (const row of events) {
+    const known = latest.get(row.recipient)
+    if (!known || isLater(row, known)) latest.set(row.recipient, row)
+  }
+  return [...latest.values()]
+}
+
 function isLater(a: EmailEventRow, b: EmailEventRow): boolean {
   const by = a.at.getTime() - b.at.getTime()
   return by > 0 || (by === 0 && a.id > b.id)
 }
 
-function toDetails(row: EmailListRow | EmailRow, last: EmailEventRow) {
+/** @param latest of each recipient the latest event */
+function toDetails(row: EmailListRow | EmailRow, latest: EmailEventRow[]) {
   return {
     cc: row.cc,
     bcc: row.bcc,
@@ -134,14 +144,20 @@ function toDetails(row: EmailListRow | EmailRow, last: EmailEventRow) {
     tags: row.tags,
     metadata: row.metadata,
     headers: row.headers,
-    status: last.status === 'scheduled' ? last.status : statusOf(row),
+    status: statusOf(row, latest),
     scheduled_at: row.scheduled_at?.getTime() ?? null,
     broadcast_id: null,
   }
 }
 
-const statusOf = ({ open }: { open: boolean }) =>
-  (open ? 'queued' : 'settled') as 'queued' | 'settled'
+function statusOf(
+  { open }: { open: boolean },
+  latest: EmailEventRow[],
+): 'scheduled' | 'queued' | 'settled' {
+  // One of its recipients may be erased while the others wait for their time.
+  if (latest.some(({ status }) => status === 'scheduled')) return 'scheduled'
+  return open ? 'queued' : 'settled'
+}
 
 const sentAt = ({ scheduled_at, created_at }: EmailListRow | EmailRow): number =>
   (scheduled_at ?? created_at).getTime()
@@ -154,7 +170,7 @@ export const toEmailListItem = (row: EmailListRow, expand: boolean): EmailListIt
   last_event: toEmailEvent(latestOf(row.latest)),
   email_sent_timestamp: sentAt(row),
   recipient_statuses: row.latest.map(toRecipientStatus),
-  ...(expand ? toDetails(row, latestOf(row.latest)) : {}),
+  ...(expand ? toDetails(row, row.latest) : {}),
 })
 
 /** @param events all of the email's events in time order */
@@ -175,7 +191,7 @@ export const toEmail = async (
   text: row.text ?? (await textInTurns(row.html ?? '')),
   from: row.from,
   recipient_statuses: toRecipientEvents(events),
-  ...(expand ? toDetails(row, latestOf(events)) : {}),
+  ...(expand ? toDetails(row, latestOfEach(events)) : {}),
 })
 
 function toRecipientEvents(events: EmailEventRow[]): z.infer<typeof RecipientEvents>[] {

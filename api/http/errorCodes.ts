@@ -51,7 +51,7 @@ const codes = {
   },
   daily_limit: {
     status: 429,
-    help: 'The workspace or the key has sent as many emails today (UTC) as the operator allows. `Retry-After` says when tomorrow begins.',
+    help: 'The workspace or the key has fewer emails left today (UTC), of those that the operator allows, than the request has. `Retry-After` says when tomorrow begins; a smaller batch may pass.',
   },
   domain_exists: {
     status: 409,

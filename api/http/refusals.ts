@@ -85,11 +85,11 @@ const answers: Answers = {
       `Email ${shownText(id)} does not wait for a time: it is sent already, or cancelled`,
       'email_not_scheduled',
     ),
-  daily_limit: ({ limit, ofKey, retry_after_s }) =>
+  daily_limit: ({ limit, ofKey, wanted, retry_after_s }) =>
     new ApiError(
       429,
       'daily_limit',
-      `This ${ofKey ? 'API key' : 'workspace'} may send ${limit} emails a day (UTC), and has; try again tomorrow`,
+      `This ${ofKey ? 'API key' : 'workspace'} may send ${limit} emails a day (UTC), and has${wanted === 1 ? '; try again tomorrow' : ` fewer than ${wanted} left; try again tomorrow, or with fewer`}`,
       { headers: { 'Retry-After': String(retry_after_s) } },
     ),
   domain_exists: ({ name }) =>

@@ -4,7 +4,7 @@ import { ApiError } from './errors.ts'
 /** The header `Retry-After` of every 503, in seconds. */
 export const RETRY_AFTER_S = '5'
 
-/** The text of each kind of 503. `docs/operating.md` says of each what an operator looks at. */
+/** The text of each kind of 503. `docs/troubleshooting.md` says of each what an operator looks at. */
 export const unavailableTexts = {
   database_away: 'Cannot reach the database now; try again shortly',
   temporal_away: 'Cannot reach Temporal now; try again shortly',

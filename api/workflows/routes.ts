@@ -227,7 +227,8 @@ export function workflowRoutes(deps: ApiDeps) {
       ? null
       : await findWorkflowVersion(deps.db, workspaceId, row.id, row.current_version)
     const boundTo = stored?.bound_domain_id ?? reach.domainId
-    const problems = await findDesignProblems(deps, reach, design ?? row.design, boundTo)
+    const of = { boundTo, workflow: row }
+    const problems = await findDesignProblems(deps, reach, design ?? row.design, of)
     return c.json({ valid: problems.length === 0, problems }, 200)
   })
 

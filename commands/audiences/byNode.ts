@@ -6,6 +6,7 @@ import {
 } from '../../db/audiences/contactWrites.ts'
 import { lockAudienceAgainstDelete } from '../../db/audiences/writes.ts'
 import { hasLeftAudience } from '../../db/opt-outs/reads.ts'
+import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import { recordAutomationEvent } from '../events/record.ts'
@@ -23,6 +24,12 @@ export interface MembershipByNode {
 }
 
 export type MembershipChange = 'changed' | 'unchanged' | 'unknown_audience'
+
+/** The event that a change records. */
+export const audienceEvents = {
+  join: happenings.audienceJoined,
+  leave: happenings.audienceLeft,
+} as const
 
 /**
  * Who left the audience, or everything, is added unsubscribed. Being removed is no leave: no opt-out is written. Of the audience's
@@ -54,7 +61,7 @@ export async function changeMembership(
   await insertAudienceChange(trx, workspaceId, audienceId, { contacts: by, unsubscribers })
   await recordAutomationEvent(deps, workspaceId, {
     eventId: null,
-    eventName: change === 'join' ? 'audience.joined' : 'audience.left',
+    eventName: audienceEvents[change],
     email,
     properties: { audience_id: audience.id, audience_name: audience.name },
     at,

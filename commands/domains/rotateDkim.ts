@@ -27,7 +27,8 @@ export async function rotateDkim(
 ): Promise<DomainRow | Refusal<'domain_id_not_found'>> {
   const known = isId('domain', id) && (await findDomain(deps.db, reach, id))
   if (!known) return refuse('domain_id_not_found', { id })
-  // The key is made before the domain is locked, because it takes long.
+  // To make a key takes long: none is made for nothing, and none while the domain is locked.
+  if (await hasWaitingKey(deps.db, reach.workspaceId, id, algorithm)) return known
   const { publicKey, privateKey } = await generateDkimKey(algorithm)
   return withDomain(deps, reach, id, async (inTrx, _domain, at) => {
     const { db, newId, secrets } = inTrx

@@ -52,9 +52,13 @@ function askOf({ contactId, workflowId, now, reEntry, properties }: Entry): Aske
   const asked = { contactId, workflowId, oftenSince }
   const mode = reEntry?.mode ?? 'every'
   if (!reEntry || mode === 'every') return { ...asked, earlier: null, key: null }
+  const key = keyOf(reEntry, properties)
+  // Once for each email and status: a start by hand is about no email.
+  const namesNoEmail = reEntry.of_each_status && key?.value === undefined
+  if (namesNoEmail) return { ...asked, earlier: null, key: null }
   const since = new Date(now.getTime() - (reEntry.min_interval_ms ?? 0))
   const earlier = mode === 'interval' ? { since } : mode === 'after_exit' ? 'live' : 'any'
-  return { ...asked, earlier, key: keyOf(reEntry, properties) }
+  return { ...asked, earlier, key }
 }
 
 function keyOf({ key_path: keyPath, of_each_status }: ReEntry, properties: JsonObject) {

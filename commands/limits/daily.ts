@@ -45,7 +45,8 @@ export function createDailyLimit(
     async takeUpTo(workspaceId, wanted) {
       const limit = limitOf(workspaceId)
       if (limit === null) return wanted
-      return (await takePlaces(workspaceId, { subject: workspaceId, limit, wanted })).count
+      return (await takePlaces(workspaceId, { subject: workspaceId, limit, wanted, all: false }))
+        .count
     },
     async take(workspaceId, keyId, wanted) {
       await book.fresh()
@@ -53,10 +54,11 @@ export function createDailyLimit(
       const giveBack = () => {
         for (const one of given.splice(0)) one.giveBack()
       }
-      for (const subject of keyId === null ? [workspaceId] : [workspaceId, keyId]) {
+      // The key first: what a request gives back stays with this process, and the workspace's places are those of more senders.
+      for (const subject of keyId === null ? [workspaceId] : [keyId, workspaceId]) {
         const limit = limitOf(subject)
         if (limit === null) continue
-        const places = await takePlaces(workspaceId, { subject, limit, wanted }).catch(
+        const places = await takePlaces(workspaceId, { subject, limit, wanted, all: true }).catch(
           (err: unknown) => {
             giveBack()
             throw err
@@ -66,7 +68,7 @@ export function createDailyLimit(
         if (places.count === wanted) continue
         giveBack()
         const retry_after_s = secondsLeft(deps.now())
-        return refuse('daily_limit', { limit, ofKey: subject === keyId, retry_after_s })
+        return refuse('daily_limit', { limit, ofKey: subject === keyId, wanted, retry_after_s })
       }
       return { giveBack }
     },

@@ -13,8 +13,8 @@ interface Pool {
   limit: number
   /** Rises when what was given out counts for nothing any more. */
   generation: number
-  /** The limit at which the day had nothing left: it is not asked again. */
-  fullAt: number | null
+  /** At a limit the day had fewer left than so many: as many or more are not asked for again, since it never has more. */
+  short: { limit: number; wanted: number } | null
   /** The last one who asked Postgres; others wait for them. */
   last: Promise<unknown>
 }
@@ -32,6 +32,8 @@ interface DayPlacesAsked {
   /** Of its day. */
   limit: number
   wanted: number
+  /** Whether fewer than are wanted are of no use: then Postgres gives none where it has fewer, so that others have them. */
+  all: boolean
 }
 
 const newPool = (day: string): Pool => ({
@@ -39,7 +41,7 @@ const newPool = (day: string): Pool => ({
   left: 0,
   limit: 0,
   generation: 0,
-  fullAt: null,
+  short: null,
   last: Promise.resolve(),
 })
 
@@ -84,15 +86,18 @@ export function createDayPlaces({ db, now }: Pick<CommandDeps, 'db' | 'now'>) {
 
   /** Others, who find enough, take from the pool while Postgres is asked: so it may be asked again. */
   async function fill(pool: Pool, workspaceId: WorkspaceId, asked: DayPlacesAsked) {
-    const { subject, limit, wanted } = asked
+    const { subject, limit, wanted, all } = asked
     obey(pool, limit)
-    while (pool.left < wanted && pool.fullAt !== limit) {
-      const { generation } = pool
-      const ask = { subject, day: pool.day, limit, wanted: wanted - pool.left }
+    while (pool.left < wanted) {
+      const { generation, short } = pool
+      const ask = { subject, day: pool.day, limit, wanted: wanted - pool.left, all }
+      const least = all ? ask.wanted : 1
+      if (short?.limit === limit && least >= short.wanted) return
       const granted = await inScope(ofProcess, () => takeDayPlaces(db, workspaceId, ask))
       if (pool.generation !== generation) return
       pool.left += granted
-      if (granted < ask.wanted) pool.fullAt = limit
+      // Of fewer than are wanted all were given, so that none is left; or none, where all are wanted.
+      if (granted < ask.wanted) pool.short = { limit, wanted: least }
     }
   }
 
@@ -102,7 +107,7 @@ export function createDayPlaces({ db, now }: Pick<CommandDeps, 'db' | 'now'>) {
     if (pool.left >= asked.wanted) return grab(pool, asked.wanted)
     const turn = pool.last
       .then(() => fill(pool, workspaceId, asked))
-      .then(() => grab(pool, asked.wanted))
+      .then(() => grab(pool, asked.all && pool.left < asked.wanted ? 0 : asked.wanted))
     pool.last = turn.catch(() => undefined)
     return turn
   }

@@ -8,6 +8,7 @@ import { checkSender } from '../domains/sender.ts'
 import { transact } from '../transact.ts'
 import { withAlias } from './alias.ts'
 import { checkContent, contentOf, type GivenContent } from './content.ts'
+import { checkAliasReach } from './users.ts'
 
 export interface NewTemplate extends GivenContent {
   name: string
@@ -19,13 +20,17 @@ export async function createTemplate(
   deps: CommandDeps,
   reach: Reach,
   input: NewTemplate,
-): Promise<string | Refusal<'invalid_template' | 'alias_taken' | 'domain_not_of_key'>> {
+): Promise<
+  string | Refusal<'invalid_template' | 'alias_taken' | 'domain_not_of_key' | 'template_not_of_key'>
+> {
   const content = contentOf(input)
   const fault = checkContent(content)
   if (fault) return fault
   const foreign = await checkSender(deps, reach, content.from)
   if (foreign) return foreign
   const alias = input.alias ?? null
+  const used = alias === null ? undefined : await checkAliasReach(deps, reach, alias)
+  if (used) return used
   const id = deps.newId('template')
   const now = deps.now()
   const row = {

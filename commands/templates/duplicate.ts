@@ -30,7 +30,9 @@ export async function duplicateTemplate(
   const foreign = await checkTemplateReach(deps, reach, stored)
   if (foreign) return foreign
   const { subject, from, reply_to, preview_text, html, text } = stored
-  const name = stored.name.slice(0, limits.nameCharsMax - SUFFIX.length) + SUFFIX
+  // Half of a character cannot be stored.
+  const begin = stored.name.slice(0, limits.nameCharsMax - SUFFIX.length)
+  const name = begin.replace(/[\ud800-\udbff]$/, '') + SUFFIX
   const copy = { name, subject, from, reply_to, preview_text, html, text }
   return createTemplate(deps, reach, copy)
 }

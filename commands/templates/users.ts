@@ -41,7 +41,26 @@ export async function checkTemplateReach(
     if (foreign) return foreign
   }
   const names = [stored.id, stored.alias, alias].filter((name) => name !== null)
-  for (const { id, fromAddresses } of await findDesignsSending(deps.db, reach.workspaceId, names)) {
+  return findForeignUse(deps, reach.workspaceId, own, names)
+}
+
+/** Refuses a caller who is bound to one domain an alias by which a workflow sends from another one: the text of that mail would be theirs. */
+export async function checkAliasReach(
+  deps: { db: Db },
+  reach: Reach,
+  alias: string,
+): Promise<Refusal<'template_not_of_key'> | undefined> {
+  const own = await boundDomainName(deps, reach)
+  return own === null ? undefined : findForeignUse(deps, reach.workspaceId, own, [alias])
+}
+
+async function findForeignUse(
+  { db }: { db: Db },
+  workspaceId: WorkspaceId,
+  own: string,
+  names: string[],
+): Promise<Refusal<'template_not_of_key'> | undefined> {
+  for (const { id, fromAddresses } of await findDesignsSending(db, workspaceId, names)) {
     const domains = fromAddresses.flatMap((from) => senderDomain(from) ?? [])
     const name = domains.find((domain) => domain !== own)
     if (name !== undefined) return refuse('template_not_of_key', { workflowId: id, name })

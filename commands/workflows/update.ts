@@ -75,7 +75,8 @@ export function updateWorkflow(
     const boundTo = isNew ? reach.domainId : bound_domain_id
     const activates = status === 'active' && (isNew || workflow.status !== 'active')
     if (activates) {
-      const active = await requireDesign(inTrx, reach, given, 'active', boundTo ?? reach.domainId)
+      const of = { boundTo: boundTo ?? reach.domainId, workflow }
+      const active = await requireDesign(inTrx, reach, given, 'active', of)
       if (isRefusal(active)) return active
     }
     return write(inTrx, workflow, { ...input, given, status, isNew, activates, boundTo })

@@ -17,7 +17,7 @@ import {
 } from './groupWrites.ts'
 import { oneWait } from './lookFor.ts'
 
-/** What the log of Postgres says where the guard has refused: an operator finds these texts in docs/operating.md. */
+/** What the log of Postgres says where the guard has refused: an operator finds these texts in docs/troubleshooting.md. */
 const AWAITED = 'some of these events start or wake something: they are recorded in more steps'
 const NOT_ALL =
   'a contact of some of these events was changed at this moment: they are recorded in more steps'

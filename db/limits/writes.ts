@@ -77,6 +77,16 @@ export async function noteNearLimit(
   `.execute(trx)
 }
 
+/** What one process asks of a subject's day. */
+interface PlacesAsked {
+  subject: string
+  day: string
+  limit: number
+  wanted: number
+  /** Whether fewer than are wanted are of no use: then none are given where the day has fewer. */
+  all: boolean
+}
+
 /** How many places one process takes at most beyond what it needs now. */
 const BLOCK_MAX = 1_000
 /** Of what a day has left one process takes so much: 1/100. */
@@ -88,15 +98,18 @@ const BLOCK_OF = 100
  * subject that are over for a week are deleted. The first that reaches four fifths of a workspace's day, or finds that it has
  * taken as much, notes it in the row, and so a trigger tells webhooks, in the same commit: once a day, of however many processes.
  * @param db no transaction: what a process was given must stay given, and the row must not stay locked
- * @returns how many; 0 when the day has none left
+ * @returns how many; 0 when the day has none left, or with `all` fewer than are wanted
  */
 export async function takeDayPlaces(
   db: Db,
   workspaceId: WorkspaceId,
-  { subject, day, limit, wanted }: { subject: string; day: string; limit: number; wanted: number },
+  { subject, day, limit, wanted, all }: PlacesAsked,
 ): Promise<number> {
+  const isEnough = (left: ReturnType<typeof sql>) =>
+    sql`(not ${all}::boolean or ${left} >= ${wanted}::int)`
   const given = (left: ReturnType<typeof sql>) =>
-    sql`greatest(0, least(${left}, greatest(${wanted}::int, least(${BLOCK_MAX}::int, ${left} / ${BLOCK_OF}::int))))`
+    sql`case when ${isEnough(left)} then greatest(0, least(${left},
+      greatest(${wanted}::int, least(${BLOCK_MAX}::int, ${left} / ${BLOCK_OF}::int)))) else 0 end`
   const ofWorkspace = subject === workspaceId
   const nearAt = (emails: ReturnType<typeof sql>) =>
     sql`case when ${ofWorkspace}::boolean and ${limit}::int > 0 and ${emails} >= ${limit}::int * ${NEAR}::numeric
@@ -113,7 +126,7 @@ export async function takeDayPlaces(
     on conflict (subject, day) do update
     set granted = ${further}, emails = d.emails + ${further},
       near_limit = coalesce(d.near_limit, ${nearAt(sql`(d.emails + ${further})`)})
-    where d.emails < ${limit}::int or (d.near_limit is null and ${nearAt(sql`d.emails`)} is not null)
+    where (d.emails < ${limit}::int and ${isEnough(sql`(${limit}::int - d.emails)`)}) or (d.near_limit is null and ${nearAt(sql`d.emails`)} is not null)
     returning granted
   `.execute(db)
   return rows[0]?.granted ?? 0

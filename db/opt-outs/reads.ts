@@ -50,6 +50,24 @@ export async function hasLeftWorkflow(
   return (await findLeft(db, workspaceId, of)) !== undefined
 }
 
+/** Whether that address has left the workflow itself, and nothing will undo it but they themselves. */
+export async function hasSurelyLeft(
+  db: Db,
+  workspaceId: WorkspaceId,
+  { workflowId, hmac }: { workflowId: string; hmac: Buffer },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('opt_outs')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('address_hmac', '=', hmac)
+    .where('scope', '=', 'workflow')
+    .where('target_id', '=', workflowId)
+    .where('unconfirmed_email_id', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /**
  * Those of the addresses, by their HMACs in hex, that have left the workflow as `findLeft` finds it, or the audience whose members
  * it starts for: a list may have brought back a row of theirs, and takes back no opt-out.

@@ -22,6 +22,7 @@ export function findUnsubscribeMail(db: Db, token: string) {
         .as('hmac'),
       'm.id',
       'm.workspace_id',
+      'm.created_at',
       'm.subject',
       'm.node_id',
       'x.id as execution_id',

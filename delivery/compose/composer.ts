@@ -96,9 +96,11 @@ const HEAVY_BYTES_MAX = 64 * 1024 * 1024
  * Makes a function that runs `work` with the bytes of an email. They are dropped when the last delivery of the
  * email is done. The links and the pixel of a tracked email differ for each delivery; its links are committed
  * before `work` begins. Copies for the team are without the links to unsubscribe.
+ * @param store keeps large messages; tests alone give one
  */
 export function createComposer(
   deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config' | 'now' | 'secrets' | 'blame'>,
+  store = createMessageStore(deps.config.stateFolder),
 ): UseEmail {
   const signers = createSigners(deps)
   const trackers = createTrackers(deps)
@@ -110,7 +112,6 @@ export function createComposer(
   })
   const takePlace = createHeavyPlaces()
   const turn = createFewInATurn(IN_A_TURN)
-  const store = createMessageStore(deps.config.stateFolder)
   const inUse = new Map<string, Entry>()
 
   const load = createBatcher(async (ids: string[]) => {
@@ -175,11 +176,12 @@ export function createComposer(
     heavily(email.workspace_id, email.heavy_bytes, async () => {
       // Others may have taken the room while this one waited for its turn.
       needRoom(email)
-      return guard(composingOf(email), async (watched) => {
+      const { common, bytes } = await guard(composingOf(email), async (watched) => {
         const { bytesFor, common } = await prepare(email, watched)
-        const bytes = await bytesFor(delivery, watched)
-        return { common, kept: await store.keep(bytes, email.workspace_id) }
+        return { common, bytes: await bytesFor(delivery, watched) }
       })
+      // After the guard: where that fails at its end nobody would let the message go.
+      return { common, kept: await store.keep(bytes, email.workspace_id) }
     })
 
   /** The message of a heavy email: shared with other deliveries under way, unless each has its own links, or it is a copy. */

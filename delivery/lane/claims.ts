@@ -3,6 +3,7 @@ import { type Claim, type ClaimedDelivery, claimDeliveries } from '../../db/deli
 import type { InLine } from '../../db/deliveries/lines.ts'
 import type { Rooms } from '../../mail/transport.ts'
 import { createFinding, type FindingDeps } from './finding.ts'
+import type { Line } from './line.ts'
 import { Lines } from './lines.ts'
 import { pickForClaim } from './picking.ts'
 
@@ -33,12 +34,19 @@ export function createClaims(deps: Omit<FindingDeps, 'lines'>) {
   const lines = new Lines()
   const finding = createFinding({ ...deps, lines })
   let barren = 0
+  /** What the claim before has begun to read for this one. */
+  let reading: Promise<void> = Promise.resolve()
   /** Whether to claim again at once. What others have locked, or what is read in vain, must not be asked for again and again. */
   const goesOn = (count: number, more: boolean) => {
     barren = count > 0 ? 0 : barren + 1
     if (barren < BARREN_MAX) return more
     barren = 0
     return false
+  }
+
+  /** Reads for the next claim while this one is written. If that fails, the next one reads them again. */
+  const readAhead = async (toRead: readonly Line[]): Promise<void> => {
+    if (toRead.length > 0) await deps.quietly('reading its lines', () => finding.readMore(toRead))
   }
 
   return {
@@ -50,8 +58,9 @@ export function createClaims(deps: Omit<FindingDeps, 'lines'>) {
     begin: finding.begin,
     async claim({ limit, rooms, ...asked }: ClaimAsked): Promise<LaneClaim> {
       await finding.look()
+      await reading
       const now = asked.now.getTime()
-      const { rows, full, more } = await pickForClaim(lines, finding.readMore, {
+      const { rows, full, more, ahead } = await pickForClaim(lines, finding.readMore, {
         limit,
         rooms,
         now,
@@ -60,6 +69,7 @@ export function createClaims(deps: Omit<FindingDeps, 'lines'>) {
       finding.search()
       if (rows.length === 0) return { deliveries: [], count: 0, full, more: goesOn(0, more) }
       const ids = rows.map(({ id }) => id)
+      reading = readAhead(ahead)
       let taken = new Set<number>()
       try {
         const claimed = await deps.run((db) =>

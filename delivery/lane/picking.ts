@@ -26,6 +26,8 @@ export interface Picked {
   full: string[]
   /** Whether more may be picked now. */
   more: boolean
+  /** Of a claim that is full: lines whose turn it was, and of which nothing is here. Read meanwhile, they are there for the next. */
+  ahead: Line[]
 }
 
 /** What was picked for a claim until now. */
@@ -43,7 +45,7 @@ interface Picking extends Asked {
  * Takes up to `limit` deliveries out of the lines. The classes share the places of a claim, and the room of a destination, by
  * their weights; what one leaves free the others get. In a class workspaces take turns, and in a workspace its destinations, one
  * delivery at a time. Whose turn was last is last in the next claim.
- * @param readMore reads lines whose turn it was, and of which nothing is here: what is read when the claim is full is there for the next
+ * @param readMore reads lines whose turn it was, and of which nothing is here, while the claim has places for them
  */
 export async function pickForClaim(
   lines: Lines,
@@ -52,11 +54,12 @@ export async function pickForClaim(
 ): Promise<Picked> {
   const taken = classWeights.map(() => 0)
   const picking = { ...asked, lines, rows: [], left: new Map(), full: new Set<string>(), taken }
+  const isFull = () => picking.rows.length >= asked.limit
   let toRead: Line[] = []
-  for (let reads = 0; reads < READS_MAX && picking.rows.length < asked.limit; reads++) {
+  for (let reads = 0; reads < READS_MAX && !isFull(); reads++) {
     picking.full.clear()
     toRead = pick(picking)
-    if (toRead.length === 0) break
+    if (toRead.length === 0 || isFull()) break
     try {
       await readMore(toRead)
     } catch (err) {
@@ -65,7 +68,8 @@ export async function pickForClaim(
     }
   }
   const { rows, full } = picking
-  return { rows, full: [...full], more: rows.length >= asked.limit || toRead.length > 0 }
+  const ahead = isFull() ? toRead : []
+  return { rows, full: [...full], more: isFull() || toRead.length > 0, ahead }
 }
 
 /** Picks among what is here. @returns lines that have to be read first */

@@ -15,16 +15,19 @@ export interface TextMail {
   body: string
 }
 
-// The comment above each is an example of such a notice.
-const openings: readonly RegExp[] = [
+// The comment above each is an example of such a notice. With these words nobody says that they will try again.
+const finalOpenings: readonly RegExp[] = [
   // Hi. This is the qmail-send program at mx.example.
   /^\s*Hi\. This is the (?:qmail-send|deliver) program/i,
-  // This message was created automatically by mail delivery software. (Exim)
-  /^This message was created automatically by mail delivery software/im,
   // Your message did not reach some or all of the intended recipients. (Exchange without a report)
   /^Your message (?:\S+ )?(?:did not reach|didn't reach|wasn't delivered to|couldn't be delivered)/im,
   // Delivery to the following recipient failed permanently: (Gmail, formerly)
   /^Delivery to the following recipients? (?:has |have )?failed/im,
+]
+const openings: readonly RegExp[] = [
+  ...finalOpenings,
+  // This message was created automatically by mail delivery software. (Exim)
+  /^This message was created automatically by mail delivery software/im,
   // I was unable to deliver your message to the following addresses. (Yahoo and others)
   /^(?:Sorry|I'm afraid|I), ?(?:(?:I )?was(?:n't| not) able|(?:I )?was unable|were unable) to deliver your message/im,
   // The following message could not be delivered to its recipient.
@@ -36,9 +39,18 @@ const MAILER = /\b(?:mailer-daemon|postmaster|mail delivery (?:sub)?system|mdaem
 const FAILURE_SUBJECT =
   /undeliver(?:ed|able)|delivery (?:failure|failed|has failed|problem|error)|mail delivery (?:failed|system)|returned mail|failure notice|mail system error|non-?delivery|unzustellbar|non remis|no se pudo entregar|mancato recapito/i
 
-/** A warning that delivery is delayed and will be tried again. */
+/** A subject that begins with a failure; what follows may be that of the returned message. */
+const FINAL_SUBJECT =
+  /^\s*(?:undeliver(?:ed|able)|(?:mail )?delivery (?:failure|failed|has failed)|returned mail|failure notice|non-?delivery|unzustellbar)/i
+
+/** What systems that go on trying say of themselves, and nobody else. */
+const WARNING = /this is a warning message only|you do not need to resend/i
+/** Words of such a warning that a failure may quote: of the reply of a server, or of the subject of the returned message. */
 const DELAY =
-  /this is a warning message only|you do not need to resend|delivery (?:has been |is |was )?delayed|(?:has|have) not yet been delivered|message delayed|delayed mail|will (?:be retried|keep trying|continue (?:to try|trying)|try again)/i
+  /delivery (?:has been |is |was )?delayed|(?:has|have) not yet been delivered|message delayed|delayed mail|will (?:be retried|keep trying|continue (?:to try|trying)|try again)/i
+
+/** The subject of the returned message, in which any number and word may stand. */
+const QUOTED_SUBJECT = /^[ \t]*(?:the )?subject(?: of (?:the|your) message)?(?: is)?:.*$/gim
 
 /** Where the returned message begins. */
 const ORIGINAL =
@@ -56,12 +68,19 @@ export function readTextBounce(
   const isNotice =
     openings.some((opening) => opening.test(body)) ||
     mail.header('x-failed-recipients') !== undefined ||
-    (MAILER.test(mail.from) && (FAILURE_SUBJECT.test(mail.subject) || DELAY.test(mail.subject)))
+    (MAILER.test(mail.from) && (FAILURE_SUBJECT.test(mail.subject) || isDelay(mail.subject)))
   if (!isNotice) return null
-  if (DELAY.test(`${mail.subject}\n${body}`)) return { bounce: null, status: null }
-  const { code, enhanced } = findStatus(body)
-  const start = code === null && enhanced === null ? 0 : body.indexOf(enhanced ?? String(code))
-  const reply = body.slice(Math.max(start - 8, 0)).slice(0, REPLY_CHARS_MAX)
+  const said = body.replace(QUOTED_SUBJECT, '')
+  const { code, enhanced } = findStatus(said)
+  const isFinal =
+    (code ?? 0) >= 500 ||
+    enhanced?.startsWith('5') ||
+    FINAL_SUBJECT.test(mail.subject) ||
+    finalOpenings.some((opening) => opening.test(body))
+  const isDelayed = isFinal ? WARNING.test(body) : isDelay(`${mail.subject}\n${body}`)
+  if (isDelayed) return { bounce: null, status: null }
+  const start = code === null && enhanced === null ? 0 : said.indexOf(enhanced ?? String(code))
+  const reply = said.slice(Math.max(start - 8, 0)).slice(0, REPLY_CHARS_MAX)
   if (code !== null || enhanced !== null) {
     return { bounce: classifyReply({ code, enhanced, reply }), status: enhanced }
   }
@@ -73,3 +92,5 @@ export function readTextBounce(
     status: null,
   }
 }
+
+const isDelay = (text: string): boolean => WARNING.test(text) || DELAY.test(text)

@@ -1,5 +1,6 @@
 // What a check of a design needs: the node or settings it looks at, and what the workspace holds.
 import type { JsonObject } from '../json.ts'
+import type { Schedule } from '../time/schedule.ts'
 import type { Problem } from './problem.ts'
 import type { ProblemCode } from './problemCodes.ts'
 
@@ -29,6 +30,11 @@ export interface DesignContext {
   secrets?: ReadonlySet<string>
   /** ms; absent: it is not asked whether moments are over. */
   now?: number
+  /**
+   * Of the version that was active last, with the zones whose clocks count: what has the same times and audience goes on, also where its
+   * moment is over. Absent: none was active.
+   */
+  activeSchedules?: readonly { node_id: string; schedule: Schedule; audience_id: string }[]
   /** What is wrong with a Liquid text, or null; absent: inline texts are not parsed. */
   liquidProblem?(source: string): string | null
 }

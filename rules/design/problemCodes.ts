@@ -32,7 +32,7 @@ const codes = {
   not_json:
     'The design holds something that is not JSON. Send only objects, arrays, texts, numbers, true, false and null.',
   schedule_in_past:
-    'The `at` of a schedule is over: nothing would ever start. Give it a time that is ahead.',
+    'The `at` of a schedule is over: nothing would ever start. Give it a time that is ahead. It is taken where the active version has the same times and audience at that node, and after a pause where that one says `on_pause: hold`, so that held executions can go on.',
   subject_missing: 'Give the mail a `subject`, or use a template that has one.',
   template_not_published: 'Mail is made from the published version. Publish the template first.',
   template_with_content: 'Use either `template_id`, or `html` and `text`.',

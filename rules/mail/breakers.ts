@@ -46,14 +46,29 @@ const LATE_MS = 10_000
 const SPACING_MS = 20
 /** The longest wait; longer lines come back at random times before it. */
 const LINE_MS_MAX = 5 * MINUTE_MS
+/**
+ * The next try is planned a minute ahead. One that is further away than twice that was planned by a clock that was set back since; a small
+ * correction of the clock changes nothing.
+ */
+const AHEAD_MS_MAX = 2 * MINUTE_MS
 
 /** A breaker about which nothing is known. */
 export const closedBreaker: Breaker = { refusals: [], open: null }
 
+/** The breaker without what was planned, if the clock was set back since: nobody waits until it is there again. */
+const unlessSetBack = (open: OpenBreaker, now: number): OpenBreaker =>
+  open.probeAt > now + AHEAD_MS_MAX
+    ? { ...open, probeAt: now, triedAt: Number.NEGATIVE_INFINITY, firsts: [], lineEnd: 0 }
+    : open
+
+/** Whether a mail may be tried now while it is open. */
+export const isProbeDue = (open: OpenBreaker, now: number): boolean =>
+  now >= unlessSetBack(open, now).probeAt
+
 /**
  * What to do with a mail that the breaker is about.
  * @param domain the sending domain of the mail
- * @param now ms; always from the same clock
+ * @param now ms; always from the same clock, which may be set back
  * @param random 0 ≤ x < 1
  */
 export function askBreaker(
@@ -62,8 +77,8 @@ export function askBreaker(
   now: number,
   random: number,
 ): { breaker: Breaker; answer: Answer } {
-  const { open } = breaker
-  if (!open) return { breaker, answer: { kind: 'go' } }
+  if (!breaker.open) return { breaker, answer: { kind: 'go' } }
+  const open = unlessSetBack(breaker.open, now)
   const isOther = domain !== open.failedLast
   const isDue = now >= open.probeAt || (open.isFresh && isOther)
   const others = open.firsts.filter((first) => first.domain !== domain)

@@ -12,6 +12,7 @@ import {
 import { capEnds } from '../design/frequencyCap.ts'
 import type { MailContent } from '../interpreterTypes.ts'
 import type { JsonObject } from '../json.ts'
+import { withEvent } from '../ownEvents.ts'
 import { defineNode, type Move, never, type Place } from './define.ts'
 import { mailbox } from './fields.ts'
 import { checkContent, checkFrom } from './mailChecks.ts'
@@ -130,9 +131,10 @@ function hitsCap(mail: MailContent, place: Place): Move | null {
   return { wait: { for: 'nothing', until, again: true }, why: 'frequency_cap' }
 }
 
-/** Conditions and caps further on in this segment see that the contact was sent a mail. */
-function withSent({ nodeId, facts }: Place, mail: MailContent): Place['facts'] {
-  if (isToTeam(mail)) return facts
+/** Conditions, goals and caps further on in this segment see that the contact was sent a mail. */
+function withSent({ nodeId, facts: before }: Place, mail: MailContent): Place['facts'] {
+  if (isToTeam(mail)) return before
+  const facts = withEvent(before, 'email.sent')
   const { emailActivity, marketingSent = [], now } = facts
   const statuses = Object.hasOwn(emailActivity, nodeId) ? (emailActivity[nodeId] ?? []) : []
   return {

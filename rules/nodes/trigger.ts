@@ -242,8 +242,22 @@ function checkIsAhead(at: CheckAt): Problem[] {
   const zone = zoneNamed(timezone) ?? zoneNamed(at.settings['timezone']) ?? 'UTC'
   const read = isGiven(moment) ? readMoment(moment, zone) : null
   if (now === undefined || read === null || read.at > now) return []
+  if (isOfLastActive(at, zone)) return []
   const message = `at must be ahead, not ${shown(moment)}, which is over`
   return problemAt(at, 'at', 'schedule_in_past', message)
+}
+
+/**
+ * Whether it is a schedule of the version that was active last. It starts nobody again: one that is active goes on (`upsertSchedule`), and one
+ * that was paused begins anew with no time left.
+ */
+function isOfLastActive(
+  { nodeId, data, context: { activeSchedules = [] } }: CheckAt,
+  zone: string,
+): boolean {
+  const before = activeSchedules.find(({ node_id }) => node_id === nodeId)
+  if (before?.audience_id !== data['audience_id']) return false
+  return before?.schedule.at === data['at'] && before?.schedule.timezone === zone
 }
 
 function checkCron(at: CheckAt): Problem[] {

@@ -90,7 +90,7 @@ export const waitForEvent = defineNode({
     timeout: timeoutText,
   },
   // Looking back, a wait can find the same event again and again; with no time to wait, it never does wait.
-  waits: (data) => !isGiven(data['lookback_ms']) && !isNoTime(data['timeout']),
+  waits: ({ lookback_ms, timeout }) => !lookback_ms && !isNoTime(timeout),
   check: (at) => [
     ...checkEventName(at, 'event_name'),
     ...checkConditions(at, conditions(at.data)),

@@ -90,7 +90,10 @@ describe('a template of mail of another domain', () => {
     const evil = await make('evil')
     const renamed = await ask('PATCH', `/v1/templates/${evil}`, { alias: 'promo' })
     expect([renamed.status, renamed.body['code']]).toEqual([403, 'restricted_api_key'])
-    await ask('POST', '/v1/templates', { name: 'P', alias: 'promo', ...content })
+    const promo = { name: 'P', alias: 'promo', ...content }
+    const made = await ask('POST', '/v1/templates', promo)
+    expect([made.status, made.body['code']]).toEqual([403, 'restricted_api_key'])
+    expect((await full('POST', '/v1/templates', promo)).status).toBe(201)
     const published = await ask('POST', '/v1/templates/promo/publish')
     expect([published.status, published.body['code']]).toEqual([403, 'restricted_api_key'])
   })

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import { createLimitBook } from '../../commands/limits/book.ts'
+import { createDailyLimit } from '../../commands/limits/daily.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import { limitTo } from '../setup/limits.ts'
@@ -109,6 +110,61 @@ it('many at once, of several processes: never more than the limit', async () => 
   expect(accepted).toBeLessThanOrEqual(limit)
   // Each process may keep a hundredth of what was left when it asked.
   expect(accepted).toBeGreaterThanOrEqual(limit - apps.length * Math.ceil(limit / 100))
+})
+
+const sendBatch = async (app: typeof api.app, count: number, token = api.key) => {
+  const answer = await app.request('/v1/emails/batch', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ emails: Array.from({ length: count }, () => mail) }),
+  })
+  const { message } = (await answer.json()) as { message?: string }
+  return { status: answer.status, message }
+}
+
+it('a batch that is refused leaves what the day has to others, of every process', async () => {
+  await limitTo(db, workspaceId, { emailsPerDay: 50 })
+  const [one, other] = [createApp(api.deps), createApp(api.deps)]
+  expect((await send(one)).status).toBe(200)
+  for (let n = 0; n < 2; n++) {
+    expect(await sendBatch(one, 50)).toEqual({
+      status: 429,
+      message:
+        'This workspace may send 50 emails a day (UTC), and has fewer than 50 left; try again tomorrow, or with fewer',
+    })
+  }
+  expect((await send(other)).status).toBe(200)
+  expect((await sendBatch(other, 48)).status).toBe(200)
+  expect((await send(one)).status).toBe(429)
+  expect(await countToday()).toBe(50)
+})
+
+it('a batch that its key may not send takes nothing of its workspace', async () => {
+  const { token, keyId } = await api.createKey({ permission: 'sending_access' })
+  await limitTo(db, workspaceId, { emailsPerDay: 20 })
+  await limitTo(db, workspaceId, { emailsPerDay: 5 }, keyId)
+  const [one, other] = [createApp(api.deps), createApp(api.deps)]
+  expect((await sendBatch(one, 20, token)).status).toBe(429)
+  expect((await sendBatch(other, 20)).status).toBe(200)
+})
+
+it('a batch that is refused keeps nothing from one that is asked for at the same time', async () => {
+  await limitTo(db, workspaceId, { emailsPerDay: 100 })
+  const process = () =>
+    createDailyLimit(
+      api.deps,
+      createLimitBook(api.deps, () => undefined),
+    )
+  const [one, other] = [process(), process()]
+  const given = await one.take(workspaceId, null, 60)
+  if ('giveBack' in given) given.giveBack()
+  expect(await other.take(workspaceId, null, 30)).toHaveProperty('giveBack')
+  const [large, small] = await Promise.all([
+    one.take(workspaceId, null, 100),
+    one.take(workspaceId, null, 65),
+  ])
+  expect(large).toMatchObject({ code: 'daily_limit' })
+  expect(small).toHaveProperty('giveBack')
 })
 
 it('one process gives out every place', async () => {

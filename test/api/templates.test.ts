@@ -95,6 +95,12 @@ describe('content and versions', () => {
     })
     expect(body.id).not.toBe(id)
   })
+
+  it('whose long name is cut in the middle of a character is duplicated without its half', async () => {
+    const { id } = await create({ name: `${'a'.repeat(247)}😀${'b'.repeat(6)}` })
+    const { body } = await call('POST', `/${id}/duplicate`)
+    expect(body['name']).toBe(`${'a'.repeat(247)} (copy)`)
+  })
 })
 
 describe('aliases', () => {

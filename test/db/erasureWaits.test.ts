@@ -40,7 +40,7 @@ test('a transaction that only reads is named in the log after five minutes', asy
     ],
   ])
   expect(JSON.stringify(warned)).not.toContain(email)
-  // As docs/operating.md has it.
+  // As docs/troubleshooting.md has it.
   const { rows: shown } =
     await sql`select a.pid, a.state from jobs j, pg_locks l join pg_stat_activity a on a.pid = l.pid
     where j.id = ${jobId} and l.mode = 'ExclusiveLock' and j.input->'waits_for' ? l.virtualxid`.execute(

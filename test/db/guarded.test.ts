@@ -55,7 +55,7 @@ it('commits what the guard lets pass, and gives its rows, in one round trip', as
 })
 
 it('undoes what the guard refuses, the first time and later, and the connection goes on', async () => {
-  // What operators find in the log of Postgres (docs/operating.md).
+  // What operators find in the log of Postgres (docs/troubleshooting.md).
   const message = 'invalid input syntax for type boolean: "too much"'
   for (const n of [11, 12])
     await expect(run(n, 10)).rejects.toMatchObject({ code: '22P02', message })

@@ -37,6 +37,8 @@ function createLane(shards = ALL) {
   const over = new AbortController()
   const reads: string[] = []
   let failing: string | undefined
+  let claimSent: (() => void) | undefined
+  let readMay: Promise<void> | undefined
   onTestFinished(() => over.abort())
   const claims = createClaims({
     run: (work) =>
@@ -46,8 +48,10 @@ function createLane(shards = ALL) {
           get(target, name, receiver) {
             if (name !== 'executeQuery')
               return Reflect.get(target, name, receiver).bind?.(target) ?? Reflect.get(target, name)
-            return (query: { sql: string }) => {
+            return async (query: { sql: string }) => {
               reads.push(query.sql)
+              if (query.sql.includes('delivery_claims')) claimSent?.()
+              if (query.sql.includes('with ordinality')) await readMay
               if (failing !== undefined && query.sql.includes(failing)) {
                 failing = undefined
                 throw new Error('the database is away')
@@ -69,6 +73,7 @@ function createLane(shards = ALL) {
   return {
     looks,
     searches,
+    lineReads: () => reads.filter((text) => text.includes('with ordinality')).length,
     /** Waits until it has searched for what its former owner may have done, so that it searches no more by itself. */
     async settled(): Promise<void> {
       await claims.begin()
@@ -81,6 +86,14 @@ function createLane(shards = ALL) {
     /** The next statement with this text fails. */
     fail(text: string) {
       failing = text
+    },
+    hasFailed: () => failing === undefined,
+    /** A read waits until a claim is sent. */
+    holdReads() {
+      readMay = new Promise((resolve, reject) => {
+        claimSent = resolve
+        setTimeout(() => reject(new Error('it was read before the claim was sent')), 5_000)
+      })
     },
     /** Each claim is a second after the one before. @returns the destinations */
     async claim(rooms = ANY, limit = 200): Promise<string[]> {
@@ -184,12 +197,29 @@ test('a line that cannot be read, and a claim that fails, lose nothing', async (
     if (text === 'with ordinality') await lane.settled()
     lane.fail(text)
     await eventually(async () => {
-      await expect(lane.claim(ANY, 35)).rejects.toThrow('away')
+      const claim = lane.claim(ANY, 35)
+      if (text === 'with ordinality') await claim
+      else await expect(claim).rejects.toThrow('away')
+      expect(lane.hasFailed()).toBe(true)
     })
   }
   const { rows } = await sql<{ left: number }>`
     select count(*)::int as left from deliveries where state = 'queued'`.execute(db)
   await claimAll(lane, rows[0]?.left ?? Number.NaN)
+})
+
+test('what a lane reads for its next claim is read while this one is written', async () => {
+  const lane = createLane()
+  await lane.settled()
+  await accept('ws_1', 1, { each: 900 })
+  await accept('ws_2', 1, { each: 300 })
+  // By turns: the line of the first workspace is read while the other has some left.
+  lane.holdReads()
+  const before = lane.lineReads()
+  await eventually(async () => {
+    await lane.claim(ANY, 50)
+    expect(lane.lineReads()).toBeGreaterThan(before)
+  })
 })
 
 test('what was accepted in a transaction that was open when the lane began is found when it has ended', async () => {

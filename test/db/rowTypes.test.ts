@@ -65,7 +65,12 @@ import * as takeOver from '../../db/opt-outs/takeOver.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import { listOutboxLines } from '../../db/outbox.ts'
 import { claimOutbox } from '../../db/outboxClaims.ts'
-import { findRefusedSummary, listRefused, listWaitingKinds } from '../../db/outboxReads.ts'
+import {
+  findOldestWaiting,
+  findRefusedSummary,
+  listRefused,
+  listWaitingKinds,
+} from '../../db/outboxReads.ts'
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
 import { retentionParts } from '../../db/retention/parts.ts'
@@ -228,7 +233,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
       owner,
     }),
   (trx) => findApiKeysByHashes(trx, [hmac], at),
-  (trx) => takeDayPlaces(trx, ws, { subject: id, day: '2026-01-01', limit: 1, wanted: 1 }),
+  (trx) =>
+    takeDayPlaces(trx, ws, { subject: id, day: '2026-01-01', limit: 1, wanted: 1, all: false }),
   (trx) => countDayPlaces(trx, ws, id, '2026-01-01'),
   (trx) => replaceToken(trx, ws, id, { prefix: id, hash: hmac, formerUntil: at, now: at }),
   (trx) => foldAudienceChanges(trx),
@@ -260,6 +266,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
     }),
   (trx) => listRefused(trx, 1),
   (trx) => findRefusedSummary(trx),
+  (trx) => findOldestWaiting(trx),
   (trx) => listWaitingKinds(trx),
   (trx) => listExpiredLeases(trx, { from: 0, to: 64 }),
   (trx) => forgetClaims(trx, { from: 0, to: 64 }),

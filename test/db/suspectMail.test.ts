@@ -1,14 +1,20 @@
 // Mail that is suspected of ending workers: it has its turn alone, and is given up after three deaths alone.
+import { tmpdir } from 'node:os'
+import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { suspectDeliveryId } from '../../db/suspects/writes.ts'
+import { createComposer } from '../../delivery/compose/composer.ts'
+import { createMessageStore } from '../../delivery/compose/messageStore.ts'
 import type { Blame } from '../../delivery/deps.ts'
 import type { SuspectKind } from '../../rules/wire.ts'
 import { NotAlone } from '../../runtime/gate.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
 import { acceptMail } from '../setup/acceptedMail.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { now, seedWorkspace } from '../setup/harness.ts'
 import { createTestWorker } from '../setup/lanes.ts'
+import { TEST_SECRET_KEY } from '../setup/processes.ts'
 import { startSmtp } from '../setup/smtp.ts'
 import { unwatched } from '../setup/unwatched.ts'
 
@@ -159,3 +165,31 @@ test('a refusal that finds no moment to be read alone counts as an attempt, and 
   const suspects = await db.selectFrom('suspects').select('id').where('id', '=', name).execute()
   expect(suspects).toHaveLength(1)
 })
+
+test.each([
+  ['memory', 64 * 1024 * 1024],
+  ['a file', 0],
+])(
+  'a large suspect that Postgres does not forget leaves nothing in %s',
+  async (_name, memoryMax) => {
+    const html = 'x'.repeat(1_100_000)
+    const id = await acceptMail({ db, workspaceId, domainId }, { html })
+    await suspect('email', id, 1)
+    await sql`
+    create function stay() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
+    create trigger stay before delete on suspects for each row execute function stay()`.execute(db)
+    const letGo = () => sql`drop function if exists stay cascade`.execute(db)
+    onTestFinished(async () => void (await letGo()))
+    const store = createMessageStore(tmpdir(), { memoryMax, filesMax: 64 * 1024 * 1024 })
+    const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
+    const config = { publicUrl: 'https://mail.test', stateFolder: tmpdir() }
+    const deps = { db, wake: () => undefined, now, config, secrets, blame: unwatched }
+    const use = createComposer(deps as unknown as Parameters<typeof createComposer>[0], store)
+    await expect(use(id, async () => store.used())).rejects.toThrow('not now')
+    expect(store.used()).toEqual({ memory: 0, files: 0 })
+    await letGo()
+    const used = await use(id, async () => store.used())
+    expect(used.memory + used.files).toBeGreaterThan(html.length)
+    expect(store.used()).toEqual({ memory: 0, files: 0 })
+  },
+)

@@ -494,7 +494,7 @@ describe('of domains', () => {
 describe('of the workspace', () => {
   it('that the limit of its day is near: once, by whoever takes the place', async () => {
     const take = (day: string, wanted: number) =>
-      takeDayPlaces(db, workspaceId, { subject: workspaceId, day, limit: 10, wanted })
+      takeDayPlaces(db, workspaceId, { subject: workspaceId, day, limit: 10, wanted, all: false })
     await take('2026-05-04', 7)
     expect(await types()).toEqual([])
     await Promise.all(Array.from({ length: 5 }, () => take('2026-05-04', 1)))
@@ -517,7 +517,7 @@ describe('of the workspace', () => {
         change: { emailsPerDay },
       })
     const day = '2026-06-04'
-    const taken = { subject: workspaceId, day, limit: 100, wanted: 40 }
+    const taken = { subject: workspaceId, day, limit: 100, wanted: 40, all: false }
     await takeDayPlaces(db, workspaceId, taken)
     await lower(60, day)
     expect(await types()).toEqual([])

@@ -174,10 +174,7 @@ function createState({
     switch (effect.kind) {
       case 'send_event': {
         record(effect.eventName, at.now, effect.properties)
-        const arrived = [...(at.arrived ?? []), effect.eventName]
-        const known = at.eventTimes[effect.eventName] ?? []
-        const eventTimes = { ...at.eventTimes, [effect.eventName]: [...known, at.now] }
-        return { ok: true, why: effect.eventName, facts: { ...at, arrived, eventTimes } }
+        return { ok: true, why: effect.eventName, facts: counted(at, effect.eventName) }
       }
       case 'join_audience':
       case 'leave_audience': {
@@ -188,7 +185,7 @@ function createState({
         else audiences.delete(effect.audienceId)
         const name = joins ? 'audience.joined' : 'audience.left'
         record(name, at.now, { audience_id: effect.audienceId })
-        return { ok: true, why: null, facts: { ...at, audiences: [...audiences] } }
+        return { ok: true, why: null, facts: counted({ ...at, audiences: [...audiences] }, name) }
       }
       case 'start_workflow':
         if (optOuts.includes('workspace')) return { ok: true, why: 'unsubscribed' }
@@ -338,6 +335,12 @@ function createState({
     resume,
     left,
   }
+}
+
+/** Facts after an event that the segment itself has recorded. */
+function counted(at: SegmentFacts, name: string): SegmentFacts {
+  const eventTimes = { ...at.eventTimes, [name]: [...(at.eventTimes[name] ?? []), at.now] }
+  return { ...at, arrived: [...(at.arrived ?? []), name], eventTimes }
 }
 
 /** A step as it is compared. */

@@ -111,6 +111,7 @@ const exceptions: Record<string, string[]> = {
     'namespaces/updateRound',
   ],
   'an operator looks at the outbox of all workspaces': [
+    'outboxReads/findOldestWaiting',
     'outboxReads/findRefusedSummary',
     'outboxReads/listRefused',
     'outboxReads/listWaitingKinds',

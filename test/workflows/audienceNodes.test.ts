@@ -158,3 +158,39 @@ test('an audience that was deleted meanwhile fails the step', async () => {
   const ended = await engine.ended(id, 'FAILED')
   expect(ended.error).toBe('add: unknown_audience')
 })
+
+test('a wait for what the node before it has recorded is over at once, and one for what it has not goes on', async () => {
+  const audience = await newAudience()
+  const counted = (event_name: string) => ({
+    type: 'event_count',
+    event_name,
+    operator: 'gte',
+    value: 1,
+  })
+  const waitsAfter = (type: string, event_name: string) =>
+    design(
+      {
+        start: onEvent('x'),
+        change: [type, { audience_id: audience }],
+        wait: ['wait_for_condition', { condition: counted(event_name) }],
+        end: ['exit', { outcome: 'met' }],
+      },
+      [
+        ['start', 'change'],
+        ['change', 'wait'],
+        ['wait', 'end', 'met'],
+      ],
+    )
+  const waitsOf = (id: string) =>
+    db.selectFrom('event_waits').select('node_id').where('execution_id', '=', id).execute()
+
+  const joined = await engine.run(waitsAfter('add_to_audience', 'audience.joined'))
+  expect(await engine.ended(joined.id, 'COMPLETED')).toMatchObject({ outcome: 'met' })
+  expect(await waitsOf(joined.id)).toEqual([])
+  const left = await engine.run(waitsAfter('remove_from_audience', 'audience.left'), joined.email)
+  expect(await engine.ended(left.id, 'COMPLETED')).toMatchObject({ outcome: 'met' })
+  expect(await waitsOf(left.id)).toEqual([])
+  const unchanged = await engine.run(waitsAfter('remove_from_audience', 'audience.left'))
+  await engine.waiting(unchanged.id, 'wait')
+  expect(await waitsOf(unchanged.id)).toEqual([{ node_id: 'wait' }])
+})

@@ -49,3 +49,35 @@ test('a workflow that email.sent starts is asked with the properties that the se
     .execute()
   expect(started).toEqual([{ email }])
 })
+
+test('a condition counts the mail of its own segment, as the next segment does', async () => {
+  const isSent = { type: 'event_count', event_name: 'email.sent', operator: 'eq', value: 1 }
+  const { id } = await engine.run(
+    design(
+      {
+        start: onEvent('x'),
+        hello: mail('Hello'),
+        now: ['condition', { condition: isSent }],
+        pause: ['delay', { ms: 1 }],
+        later: ['condition', { condition: isSent }],
+      },
+      [
+        ['start', 'hello'],
+        ['hello', 'now'],
+        ['now', 'pause', 'true'],
+        ['pause', 'later'],
+      ],
+    ),
+  )
+  const first = await engine.runSegment({ executionId: id, segment: 0 })
+  // As after a crash before the answer was heard.
+  expect(await engine.runSegment({ executionId: id, segment: 0 })).toEqual(first)
+  await engine.runSegment({ executionId: id, segment: 1 })
+  expect(await engine.steps(id)).toEqual([
+    'start=default',
+    'hello=default',
+    'now=true',
+    'pause=default',
+    'later=true',
+  ])
+})

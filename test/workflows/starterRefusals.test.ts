@@ -83,6 +83,9 @@ test('a missing namespace is no ended execution: nothing is dropped, and nothing
   expect(await rows()).toMatchObject(
     kinds.map((kind) => ({ kind, attempts: 0, refusal: null, next_at: new Date(time + 2_000) })),
   )
+  const registry = new Registry()
+  watchOutbox(registry, { db, log, now: () => new Date(time + 90_000) })
+  expect(await registry.metrics()).toContain('dripline_outbox_oldest_seconds 90\n')
 }, 120_000)
 
 test('a signal for an execution that Temporal does not know, or that has ended, is done', async () => {
@@ -127,6 +130,9 @@ test('what Temporal refuses is tried less and less often, and shown with the ans
   const metrics = await registry.metrics()
   expect(metrics).toContain('dripline_outbox_refused 1\n')
   expect(metrics).toContain(`dripline_outbox_refused_oldest_seconds ${(time - began) / 1_000}\n`)
+  expect(metrics, 'what was refused waits in lines of its own').toContain(
+    'dripline_outbox_oldest_seconds 0\n',
+  )
 
   const [waiting, refused] = await Promise.all([listWaitingKinds(db), listRefused(db, 9)])
   const lines = outboxLines({ waiting, refused }, 9, new Date(time))

@@ -12,7 +12,7 @@ import { openMail } from '../setup/openedMail.ts'
 import { bringTo } from '../setup/states.ts'
 import { uniqueName } from '../setup/unique.ts'
 
-const { api, engine, flow, post, patch, newContact } = await createApiWithEngine()
+const { api, engine, flow, post, patch, stepLines, newContact } = await createApiWithEngine()
 
 /** A workflow that begins by a trigger and ends at once. @returns its id */
 const startsAt = (data: JsonObject) =>
@@ -212,6 +212,34 @@ describe('email_event', () => {
     )
     await opened(2)
     expect(await startedBy(both, email)).toMatchObject([{ status: 'sent' }, { status: 'opened' }])
+  })
+
+  test('by hand and by a node it starts each time, since no mail is named', async () => {
+    const status = 'clicked'
+    const workflowId = await startsAt({ kind: 'email_event', status })
+    const email = newContact()
+    const byHand = () => api.request('POST', `/v1/workflows/${workflowId}/executions`, { email })
+    expect((await byHand()).status).toBe(201)
+    expect((await byHand()).status).toBe(201)
+    const eventName = uniqueName('event')
+    await flow(
+      design(
+        {
+          start: onEvent(eventName),
+          begin: ['start_workflow', { workflow_id: workflowId }],
+          end: ['exit', {}],
+        },
+        [
+          ['start', 'begin'],
+          ['begin', 'end'],
+        ],
+      ),
+    )
+    for (const [id = ''] of [await post(eventName, email), await post(eventName, email)]) {
+      await engine().ended(id, 'COMPLETED')
+      expect((await stepLines(id))[1]).toBe('begin default')
+    }
+    expect(await startedBy(workflowId, email)).toHaveLength(4)
   })
 
   test('a start of before, whose event had no status, bars all of its mail', async () => {

@@ -78,7 +78,7 @@ test.each(refusedReasons)(
 )
 
 test('the docs of operators have a row for each text of a 503', () => {
-  const page = readFileSync('docs/operating.md', 'utf8')
+  const page = readFileSync('docs/troubleshooting.md', 'utf8')
   const rows = page.split('\n').filter((line) => line.startsWith('|'))
   const { client_gone, ...texts } = unavailableTexts
   for (const [reason, text] of Object.entries(texts)) {

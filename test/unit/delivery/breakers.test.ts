@@ -76,6 +76,19 @@ test.each([
   expect(await send('dom_a', 'x@two.test', delivered)).toBe('tried')
 })
 
+test('when the clock was set back, a mail is tried at once', async () => {
+  const { send, passage, pass } = start('relay')
+  expect(await send('dom_a', 'x@one.test', login)).toBe('tried')
+  expect(passage()).toBe('none')
+  pass(-60 * MINUTE_MS)
+  expect(passage()).toBe('tries')
+  expect(await send('dom_a', 'x@one.test', login)).toBe('tried')
+  expect(passage()).toBe('none')
+  pass(MINUTE_MS)
+  expect(await send('dom_a', 'x@one.test', delivered)).toBe('tried')
+  expect(passage()).toBe('all')
+})
+
 test('a sender that a relay refuses is closed there alone', async () => {
   const { send, open } = start('relay')
   expect(await send('dom_a', 'x@one.test', sender)).toBe('tried')

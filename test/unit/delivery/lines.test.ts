@@ -40,7 +40,8 @@ function createQueue() {
   }
   const sorted = () => [...stored.values()].sort(order)
 
-  const readMore = async (unread: readonly Line[]) => {
+  /** @returns has the lane learn what was read */
+  const readSlowly = (unread: readonly Line[]): (() => void) => {
     const each = lines.rowsPerRead()
     const asked = lines.ask(unread)
     const found = asked.map((from) =>
@@ -48,8 +49,12 @@ function createQueue() {
         .filter((row) => lineOf(row) === lineOf(from) && isBehind(row, from.unread))
         .slice(0, each),
     )
+    return () => lines.learnRead(asked, found, each)
+  }
+  const readMore = async (unread: readonly Line[]) => {
+    const learn = readSlowly(unread)
     happen()
-    lines.learnRead(asked, found, each)
+    learn()
   }
   const headsBehind = (after?: LineKey) => {
     const heads = new Map<string, InLine>()
@@ -105,16 +110,18 @@ function createQueue() {
       now += 1_000
       const after = lines.nextPartial()
       if (after) lines.foundBehind(after, { heads: headsBehind(after), next: null })
-      const { rows, more } = await pickForClaim(lines, readMore, {
+      const { rows, more, ahead } = await pickForClaim(lines, readMore, {
         limit,
         rooms: roomsBut(full),
         now,
       })
+      const learn = readSlowly(ahead)
       happen()
       for (const row of rows) {
         if (stored.delete(row.id)) taken.push(row.id)
         else lines.reread([row])
       }
+      learn()
       return rows.length > 0 || more || after !== undefined || lines.nextPartial() !== undefined
     },
   }

@@ -146,15 +146,31 @@ test('a lost lease settles nothing: its new owner does', () => {
   expect(settle({ kind: 'lost_lease' })).toBeNull()
 })
 
+const asUnknown = {
+  state: 'unknown',
+  event: { status: 'delivered', data: { smtp_response: UNKNOWN_RESPONSE } },
+}
+
 test('an unknown outcome is sent once more if that is allowed, and only once', () => {
   const unknown: Outcome = { kind: 'ambiguous', error: 'reset' }
   expect(settle(unknown)).toMatchObject({ state: 'queued', resent: 1, event: null })
-  for (const final of [settle(unknown, { resent: 1 }), settle(unknown, { resendUnknown: false })]) {
-    expect(final).toMatchObject({
-      state: 'unknown',
-      event: { status: 'delivered', data: { smtp_response: UNKNOWN_RESPONSE } },
-    })
+  for (const over of [{ resent: 1 }, { resendUnknown: false }, { expired: true }]) {
+    expect(settle(unknown, over), JSON.stringify(over)).toMatchObject(asUnknown)
   }
+})
+
+test('what was to be sent once more, and expired before it could be, is still unknown', () => {
+  const busy: Outcome = { kind: 'busy', error: 'no connection was free', retryAfter_ms: 1500 }
+  const over = { expired: true, resent: 1, lastResponse: UNKNOWN_RESPONSE }
+  expect(settle(busy, over)).toMatchObject({ ...asUnknown, suppress: 'no', attempt: null })
+})
+
+test('what could not be sent once more before its time was over is still unknown, unless a server refuses it', () => {
+  const away: Outcome = { kind: 'failed', phase: 'connect', error: 'ECONNREFUSED' }
+  const over = { expired: true, resent: 1 }
+  expect(settle(away, over)).toMatchObject({ ...asUnknown, suppress: 'no' })
+  expect(settle(away, { expired: true })).toMatchObject({ state: 'bounced' })
+  expect(settle(refused(451, null, '451 later'), over)).toMatchObject({ state: 'bounced' })
 })
 
 test('every settlement is a move that the table of states allows', () => {

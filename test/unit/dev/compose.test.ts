@@ -4,6 +4,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { JEMALLOC_CONF } from '../../../dev/servers/allocator.ts'
+import { Variables } from '../../../runtime/environment.ts'
 
 interface Service {
   image?: string
@@ -16,6 +17,7 @@ interface Service {
   depends_on?: Record<string, { condition: string }>
   healthcheck?: { test: string[] }
   volumes?: string[]
+  profiles?: string[]
 }
 
 const root = new URL('../../../', import.meta.url)
@@ -95,6 +97,11 @@ describe('docker-compose.yml', () => {
     )
     expect(secrets.map(([name]) => name)).toContain('SECRET_KEY')
     for (const [name, value] of secrets) {
+      // Keys of before: none, unless the key was changed.
+      if (name === 'SECRET_KEY_PREVIOUS') {
+        expect(value).toBe(`\${${name}:-}`)
+        continue
+      }
       expect(String(value), name).toMatch(/^\$\{(SECRET_KEY|POSTGRES_PASSWORD):\?[^}]+\}$/)
     }
     for (const [, { environment }] of services) {
@@ -119,8 +126,31 @@ describe('docker-compose.yml', () => {
       'temporal-ui',
     ])
     for (const port of published.flatMap(([, { ports }]) => ports ?? [])) {
-      expect(port).toMatch(/^(\$\{INBOUND_BIND:-)?127\.0\.0\.1:/)
+      expect(port).toMatch(/^(\$\{(INBOUND|SUBMISSION|SUBMISSION_TLS)_BIND:-)?127\.0\.0\.1:/)
     }
+  })
+
+  test('the inbox is for a try alone: nothing needs it, and where mail goes has no default', () => {
+    expect(compose.services['inbox']?.profiles).toEqual(['try'])
+    expect(services.filter(([name]) => needs(name).includes('inbox'))).toEqual([])
+    for (const name of ['api', 'worker', 'inbound']) {
+      expect(compose.services[name]?.environment?.['SMTP_URL'], name).toMatch(
+        /^\$\{SMTP_URL\?[^}]+\}$/,
+      )
+    }
+  })
+
+  test('every variable is passed on or fixed, but for a few', () => {
+    const passed = services.flatMap(([, { environment }]) => Object.keys(environment ?? {}))
+    const left = Object.keys(Variables.shape).filter((name) => !passed.includes(name))
+    // As their defaults are, as the image has it, or for tests; DRAIN_SECONDS belongs to stop_grace_period.
+    const others = ['API_METRICS_PORT', 'WORKER_NICE', 'WORKER_STATE_DIR', 'DRAIN_SECONDS']
+    const ofTests = ['LANE_TURN_SECONDS', 'MX_PORT']
+    expect(left.sort()).toEqual([...others, ...ofTests, 'SUBMISSION_HOST'].sort())
+  })
+
+  test('the API is healthy while Temporal is away', () => {
+    expect(compose.services['api']?.healthcheck?.test.join(' ')).toContain('/healthz')
   })
 
   test('every image has a version', () => {
@@ -154,6 +184,12 @@ describe('Dockerfile', () => {
       'dist/worker/main.js',
     ])
     expect(dockerfile).toMatch(/npm run build/)
+  })
+
+  test('names the ports of the API, of its metrics and of those of workers', () => {
+    const { PORT, API_METRICS_PORT, METRICS_PORT } = Variables.shape
+    const ports = [PORT, API_METRICS_PORT, METRICS_PORT].map((port) => port.parse(undefined))
+    expect(dockerfile).toContain(`\nEXPOSE ${ports.join(' ')}\n`)
   })
 
   test('has jemalloc, with the settings that `npm start` and the benchmarks have', () => {

@@ -7,6 +7,7 @@ import {
   askBreaker,
   type Breaker,
   closedBreaker,
+  isProbeDue,
 } from '../../../rules/mail/breakers.ts'
 
 const MINUTE_MS = 60_000
@@ -80,6 +81,23 @@ test('a long line is no longer than five minutes', () => {
   const waits = answers.filter((answer) => typeof answer === 'number')
   expect(waits).toHaveLength(40_000)
   expect(Math.max(...waits)).toBeLessThanOrEqual(6 * MINUTE_MS)
+})
+
+test('where the clock was set back, nothing waits until it is there again', () => {
+  const HOUR_MS = 60 * MINUTE_MS
+  const at = 2 * HOUR_MS
+  const line = askAll(open('a', at), Array(1_000).fill('a'), at).after
+  const tried = askAll(line, ['a', 'a'], at + MINUTE_MS).after
+  for (const before of [open('a', at), line, tried]) {
+    expect(before.open && isProbeDue(before.open, at - HOUR_MS)).toBe(true)
+    const { after, answers } = askAll(before, ['a', 'a', 'b'], at - HOUR_MS)
+    expect(answers).toEqual(['probe', 3_000, 3_000])
+    expect(after.open && isProbeDue(after.open, at - HOUR_MS)).toBe(false)
+    expect(askAll(after, ['a', 'a'], at - HOUR_MS + 10_000).answers).toEqual([50_000, 50_020])
+    expect(askAll(after, ['a'], at - HOUR_MS + MINUTE_MS).answers).toEqual(['probe'])
+  }
+  // By a little, as the clock follows that of Postgres: one that has just opened is not asked again for it.
+  expect(askAll(open('a', at), ['a'], at - 500).answers).toEqual([60_500])
 })
 
 /** Mail that waits, and a server that takes it from `mendedAt` on, on a virtual clock. */

@@ -115,6 +115,7 @@ describe('faults of the graph', () => {
   test.each<[string, Loose, boolean]>([
     ['a wait', {}, true],
     ['a wait that looks back', { lookback_ms: 1000 }, false],
+    ['a wait that looks back by no time', { lookback_ms: 0 }, true],
     ['a wait of no time', { timeout: 'PT0S' }, false],
   ])('a loop through %s', (_name, data, isValid) => {
     const design = designAround('wait_for_event', { event_name: 'a', ...data })

@@ -85,6 +85,37 @@ describe('send_email', () => {
     expect(walkSegment(design, start, factsOf(), sending()).steps[2]?.handle).toBe('true')
     expect(walkSegment(design, start, factsOf(), sending(skipped)).steps[2]?.handle).toBe('false')
   })
+  const countOfSent = (operator: 'lt' | 'gte'): Condition => ({
+    type: 'event_count',
+    event_name: 'email.sent',
+    operator,
+    value: 1,
+    within_ms: 60_000,
+  })
+  const noneSent = factsOf({ eventTimes: { 'email.sent': [] } })
+  test('of two sends in one segment that ask for no mail lately the second is skipped', () => {
+    const guarded = { ...mail, guard: countOfSent('lt') }
+    const second: Node = { id: 'm', type: 'send_email', data: guarded }
+    const design = designOf([node(guarded), second], 't>n', 'n>m')
+    const tools = sending()
+    const { steps } = walkSegment(design, start, noneSent, tools)
+    expect(tools.sent).toEqual(['n'])
+    expect(steps[2]?.why).toBe('guard')
+    const unsent = sending(skipped)
+    walkSegment(design, start, noneSent, unsent)
+    expect(unsent.sent).toEqual(['n', 'm'])
+  })
+  test('a goal at email.sent is reached by the mail of the same segment, and by none to the team', () => {
+    const goal: Node = { id: 'g', type: 'goal', data: { event_name: 'email.sent' } }
+    const pause: Node = { id: 'p', type: 'delay', data: { duration: 'P1D' } }
+    const stepsAfter = (data: SendEmailData) => {
+      const design = designOf([node(data), pause, goal], 't>n', 'n>p')
+      const { steps } = walkSegment(design, start, factsOf(), sending())
+      return steps.map(({ nodeId }) => nodeId)
+    }
+    expect(stepsAfter(mail)).toEqual(['t', 'n', 'p', 'g'])
+    expect(stepsAfter({ ...mail, to: 'sales@demo.test' })).toEqual(['t', 'n', 'p'])
+  })
   test('mail to the team is none that the contact was sent', () => {
     const condition: Condition = { type: 'email_activity', node_id: 'any', status: 'sent' }
     const check: Node = { id: 'c', type: 'condition', data: { condition } }
@@ -92,6 +123,13 @@ describe('send_email', () => {
       const design = designOf([node(data), check], 't>n', 'n>c')
       return walkSegment(design, start, factsOf(), sending()).steps[2]?.handle
     }
+    const counts: Node = { id: 'c', type: 'condition', data: { condition: countOfSent('gte') } }
+    const countedAfter = (data: SendEmailData) => {
+      const design = designOf([node(data), counts], 't>n', 'n>c')
+      return walkSegment(design, start, noneSent, sending()).steps[2]?.handle
+    }
+    expect(countedAfter({ ...mail, to: 'sales@demo.test' })).toBe('false')
+    expect(countedAfter({ ...mail, cc: 'sales@demo.test' })).toBe('true')
     expect(handleAfter({ ...mail, to: 'sales@demo.test' })).toBe('false')
     expect(handleAfter({ ...mail, to: ['sales@demo.test'], category: 'marketing' })).toBe('false')
     expect(handleAfter({ ...mail, cc: 'sales@demo.test' })).toBe('true')

@@ -76,6 +76,35 @@ test('the zone of the settings counts where the trigger names none', () => {
   expect(found?.schedule).toEqual({ ...data, timezone: 'Europe/Berlin' })
 })
 
+test('a moment that is over is taken where the version that was active has it at that node', () => {
+  const at = '2026-03-01T09:30'
+  const berlin = { timezone: 'Europe/Berlin' }
+  const codesWith = (data: JsonObject, before: JsonObject, settings: JsonObject = {}) => {
+    const schedules = scheduleTriggers(around(before, berlin))
+    const problems = validateDesign(around(data, settings), {
+      ...context,
+      now: NOW,
+      activeSchedules: schedules,
+    })
+    return problems.map(({ code }) => code)
+  }
+  const refused = ['schedule_in_past']
+  expect(codesWith({ at }, { at }, berlin)).toEqual([])
+  expect(codesWith({ at, timezone: 'europe/berlin' }, { at })).toEqual([])
+  expect(codesWith({ at: '2026-03-01T09:31' }, { at }, berlin)).toEqual(refused)
+  expect(codesWith({ at, timezone: 'Europe/Athens' }, { at })).toEqual(refused)
+  expect(codesWith({ at }, { at, audience_id: 'aud_2' }, berlin)).toEqual(refused)
+  expect(codesWith({ at }, { cron: '0 9 * * *' }, berlin)).toEqual(refused)
+  const [one] = scheduleTriggers(around({ at }, berlin))
+  const schedules = one ? [{ ...one, node_id: 'other' }] : []
+  const elsewhere = validateDesign(around({ at }, berlin), {
+    ...context,
+    now: NOW,
+    activeSchedules: schedules,
+  })
+  expect(elsewhere.map(({ code }) => code)).toEqual(refused)
+})
+
 test('a draft is not asked whether its time is over', () => {
   expect(problemsOf({ at: 0 })).toEqual([])
 })
