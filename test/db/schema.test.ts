@@ -68,8 +68,9 @@ test('a migration behind one that built indexes holds up writers for moments onl
   await reader.run('begin; lock table automation_events in access share mode')
 
   const migrating = migrateUrl(url)
+  // Not in the transaction of the reader: an index that is built while that one looks waits for its end.
   await eventually(async () => {
-    const { rows } = await reader.run(
+    const { rows } = await writer.run(
       "select from pg_locks where relation = 'automation_events'::regclass and not granted",
     )
     expect(rows).toHaveLength(1)
