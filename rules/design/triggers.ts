@@ -6,7 +6,7 @@ import type { Entry } from '../nodes/define.ts'
 import { nodeRegistry } from '../nodes/index.ts'
 import type { NodeRegistry } from '../nodes/registry.ts'
 import type { Schedule } from '../time/schedule.ts'
-import { zoneNamed } from '../time/zones.ts'
+import { firstZone } from '../time/zones.ts'
 import type { Graph, ReEntry } from './types.ts'
 
 export interface EventTrigger {
@@ -44,7 +44,7 @@ export function scheduleTriggers(
   return entriesOf(design, registry).flatMap(({ node_id, schedule: given, filter, re_entry }) => {
     if (!given) return []
     const { audience_id, timezone, ...times } = given
-    const zone = zoneNamed(timezone) ?? zoneNamed(design.settings?.timezone) ?? 'UTC'
+    const zone = firstZone(timezone, design.settings?.timezone)
     return [{ node_id, schedule: { ...times, timezone: zone }, audience_id, filter, re_entry }]
   })
 }

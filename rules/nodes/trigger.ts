@@ -23,7 +23,7 @@ import { mustBeOneOf, shown } from '../shown.ts'
 import { readMoment } from '../time/clock.ts'
 import { parseCron } from '../time/cron.ts'
 import { nextTimes } from '../time/schedule.ts'
-import { zoneNamed } from '../time/zones.ts'
+import { firstZone } from '../time/zones.ts'
 import { always, defineNode, type Entry, type EntrySchedule, never } from './define.ts'
 import { eventName } from './fields.ts'
 import { checkReEntry, reEntry } from './reEntry.ts'
@@ -239,7 +239,7 @@ function checkSchedule(at: CheckAt): Problem[] {
 function checkIsAhead(at: CheckAt): Problem[] {
   const { at: moment, timezone } = at.data
   const { now } = at.context
-  const zone = zoneNamed(timezone) ?? zoneNamed(at.settings['timezone']) ?? 'UTC'
+  const zone = firstZone(timezone, at.settings['timezone'])
   const read = isGiven(moment) ? readMoment(moment, zone) : null
   if (now === undefined || read === null || read.at > now) return []
   if (isOfLastActive(at, zone)) return []
@@ -255,9 +255,13 @@ function isOfLastActive(
   { nodeId, data, context: { activeSchedules = [] } }: CheckAt,
   zone: string,
 ): boolean {
-  const before = activeSchedules.find(({ node_id }) => node_id === nodeId)
-  if (before?.audience_id !== data['audience_id']) return false
-  return before?.schedule.at === data['at'] && before?.schedule.timezone === zone
+  return activeSchedules.some(
+    ({ node_id, audience_id, schedule }) =>
+      node_id === nodeId &&
+      audience_id === data['audience_id'] &&
+      schedule.at === data['at'] &&
+      schedule.timezone === zone,
+  )
 }
 
 function checkCron(at: CheckAt): Problem[] {

@@ -42,7 +42,12 @@ export function zoneOf(
   ...otherwise: (string | undefined)[]
 ): string {
   const asked = written && written !== 'contact' ? written : properties['timezone']
-  for (const name of [asked, ...otherwise]) {
+  return firstZone(asked, ...otherwise)
+}
+
+/** The zone of the first of these that names one; UTC if none does. */
+export function firstZone(...names: (Json | undefined)[]): string {
+  for (const name of names) {
     const zone = zoneNamed(name)
     if (zone !== null) return zone
   }
