@@ -213,13 +213,17 @@ export async function readLines(
   return found
 }
 
+/** It begins with `with`, so that it gets a name (`statementNames.ts`). */
 const lineRead = prepare<ReadAsked, LinePlace & { n: number }>((slot) => {
   const of = <T>(name: (line: ReadFrom) => T) => slot(({ lines }) => lines.map(name))
   return sql`
+    with l as materialized (
+      select * from unnest(${of((line) => line.class)}::smallint[], ${of((line) => line.workspace_id)}::text[], ${of((line) => line.shard)}::smallint[],
+          ${of((line) => line.destination)}::text[], ${of(({ unread }) => unread.at)}::float8[], ${of(({ unread }) => unread.id)}::bigint[])
+        with ordinality as a(class, workspace_id, shard, destination, at, id, n)
+    )
     select l.n::int as n, ${inMs(sql`d.next_at`)} as at, d.id
-    from unnest(${of((line) => line.class)}::smallint[], ${of((line) => line.workspace_id)}::text[], ${of((line) => line.shard)}::smallint[],
-        ${of((line) => line.destination)}::text[], ${of(({ unread }) => unread.at)}::float8[], ${of(({ unread }) => unread.id)}::bigint[])
-      with ordinality as l(class, workspace_id, shard, destination, at, id, n)
+    from l
     cross join lateral (
       select next_at, id from deliveries
       where class = l.class and workspace_id = l.workspace_id and shard = l.shard and destination = l.destination and ${isInLine}

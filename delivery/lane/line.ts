@@ -1,8 +1,9 @@
 // One line in the memory of a lane: the deliveries that wait first, and behind which place more may wait.
 import type { LineKey, LinePlace } from '../../db/deliveries/lines.ts'
+import { type Queued, unqueued } from '../../runtime/linkedQueue.ts'
 
 /** The first deliveries of a line. */
-export interface Line extends LineKey {
+export interface Line extends LineKey, Queued<Line> {
   /** In their order, all before `unread` or at it. */
   rows: LinePlace[]
   /** Behind this place may be more that is not here; null: this is all. */
@@ -13,7 +14,8 @@ export interface Line extends LineKey {
 
 /** A line in which nothing waits yet. */
 export function emptyLine({ class: classPlace, workspace_id, shard, destination }: LineKey): Line {
-  return { class: classPlace, workspace_id, shard, destination, rows: [], unread: null, told: null }
+  const key = { class: classPlace, workspace_id, shard, destination }
+  return { ...key, rows: [], unread: null, told: null, ...unqueued }
 }
 
 /** Whether one place in a line is before another. */

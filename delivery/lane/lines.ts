@@ -11,7 +11,14 @@ import {
 import { mailClasses } from '../../rules/mail/classes.ts'
 import { cut, emptyLine, extend, insert, isBefore, justBefore, type Line, nameOf } from './line.ts'
 import { LIMITS, type Limits, linesPerWorkspace, rowsPerRead } from './memoryLimits.ts'
-import { emptyWorkspace, firstOf, type WorkspaceLines } from './workspaceLines.ts'
+import {
+  addLine,
+  emptyWorkspace,
+  firstOf,
+  hasRows,
+  removeLine,
+  type WorkspaceLines,
+} from './workspaceLines.ts'
 
 /**
  * A delivery comes into a line in two ways: it is accepted, and found by its id (`listArrivals`), or it becomes due, and the lane
@@ -78,8 +85,9 @@ export class Lines {
   ): void {
     for (const [i, from] of asked.entries()) {
       const rows = found[i] ?? []
-      const line = this.classes[from.class]?.get(from.workspace_id)?.lines.get(nameOf(from))
-      if (!line?.unread) continue
+      const workspace = this.classes[from.class]?.get(from.workspace_id)
+      const line = workspace?.lines.get(nameOf(from))
+      if (!workspace || !line?.unread) continue
       // Meanwhile it was asked from another place.
       if (isBefore(line.unread, from.unread) || isBefore(from.unread, line.unread)) continue
       for (const row of extend(line, rows, rows.length < each)) {
@@ -87,7 +95,8 @@ export class Lines {
         line.rows.push(row)
         this.#ids.set(row.id, line)
       }
-      if (line.rows.length === 0 && !line.unread) this.#forget(line)
+      if (line.rows.length > 0) hasRows(workspace, line)
+      else if (!line.unread) this.#forget(line)
     }
   }
 
@@ -105,8 +114,9 @@ export class Lines {
   #forget(line: Line): void {
     for (const { id } of line.rows) this.#ids.delete(id)
     const workspace = this.classes[line.class]?.get(line.workspace_id)
-    if (workspace?.lines.delete(nameOf(line))) this.#lineCount -= 1
-    if (workspace) this.#tidy(workspace)
+    if (!workspace) return
+    if (removeLine(workspace, nameOf(line))) this.#lineCount -= 1
+    this.#tidy(workspace)
   }
 
   /**
@@ -195,7 +205,7 @@ export class Lines {
       return
     }
     const line = emptyLine(key)
-    workspace.lines.set(name, line)
+    addLine(workspace, name, line)
     this.#lineCount += 1
     return line
   }
@@ -230,7 +240,7 @@ export class Lines {
       return
     }
     insert(line, row)
-    this.#ids.set(id, line)
+    this.#hold(line, id)
     const beyond = line.rows[this.#limits.lineRows[0]]
     if (beyond) this.#cut(line, beyond)
   }
@@ -245,9 +255,17 @@ export class Lines {
     if (line.unread && isBefore(line.unread, justBefore(head))) return true
     if (this.#ids.size >= this.#limits.rows || this.#isIn(line, id, 'found')) return true
     line.rows.push(head)
-    this.#ids.set(id, line)
+    this.#hold(line, id)
     line.unread = head
     return true
+  }
+
+  /** Notes in which line a delivery is. */
+  #hold(line: Line, id: number): void {
+    this.#ids.set(id, line)
+    if (line.rows.length > 1) return
+    const workspace = this.classes[line.class]?.get(line.workspace_id)
+    if (workspace) hasRows(workspace, line)
   }
 
   /** Forgets a workspace that has no lines. */

@@ -121,12 +121,29 @@ function* ofWorkspace(
   workspace: WorkspaceLines,
   toRead: Line[],
 ): Generator<InLine> {
+  const { turns, unread, read } = workspace
   makePlaces(picking, workspace)
-  for (const [name, line] of workspace.lines) {
-    const row = takeOf(picking, line, toRead)
-    if (!row) continue
-    if (workspace.lines.delete(name)) workspace.lines.set(name, line)
-    yield row
+  for (let line = unread.first; line && toRead.length < LINES_PER_READ_MAX; line = line.next) {
+    askFor(picking, line, toRead)
+  }
+  for (const queue of [read, turns]) {
+    for (let line = queue.first; line; ) {
+      // Nothing else changes the lists of this workspace while a claim is picked.
+      const { next } = line
+      const isHere = line.rows.length > 0
+      const row = isHere ? takeOf(picking, line) : undefined
+      // One that is alone has the next turn too.
+      let again: Line | null = null
+      if (row) {
+        if (line.queue) turns.add(line)
+        if (queue === turns && line.queue) again = line
+        yield row
+      } else if (!isHere) {
+        unread.add(line)
+        askFor(picking, line, toRead)
+      }
+      line = next ?? again
+    }
   }
 }
 
@@ -146,19 +163,27 @@ function makePlaces(picking: Picking, workspace: WorkspaceLines): void {
   if (full.length > 0 && 2 * full.length >= workspace.lines.size) lines.giveUp(workspace, full)
 }
 
+/** Has a line read of which nothing is here, unless nothing of it could be sent. */
+function askFor(picking: Picking, line: Line, toRead: Line[]): void {
+  const mayRead = line.unread && toRead.length < LINES_PER_READ_MAX
+  if (mayRead && roomFor(picking, line) > 0) toRead.push(line)
+}
+
 /** The first delivery of a line if it can be sent now. */
-function takeOf(picking: Picking, line: Line, toRead: Line[]): InLine | undefined {
-  const { destination } = line
-  const room = roomIn(picking, destination)
-  if (room <= 0) {
-    picking.full.add(destination)
-    return
-  }
+function takeOf(picking: Picking, line: Line): InLine | undefined {
   const [head] = line.rows
-  if (!head && line.unread && toRead.length < LINES_PER_READ_MAX) toRead.push(line)
   if (!head || head.at > picking.now) return
-  picking.left.set(destination, room - 1)
+  const room = roomFor(picking, line)
+  if (room <= 0) return
+  picking.left.set(line.destination, room - 1)
   return picking.lines.take(line)
+}
+
+/** The room in the destination of a line. If there is none, that is noted. */
+function roomFor(picking: Picking, { destination }: Line): number {
+  const room = roomIn(picking, destination)
+  if (room <= 0) picking.full.add(destination)
+  return room
 }
 
 const roomIn = ({ left, rooms }: Picking, destination: string): number =>

@@ -1,12 +1,20 @@
 // The lines of one workspace in one class, in the memory of a lane.
 import { BEFORE_ALL_LINES, type LineKey } from '../../db/deliveries/lines.ts'
+import { LinkedQueue } from '../../runtime/linkedQueue.ts'
 import type { Line } from './line.ts'
 
-/** The lines of one workspace in one class. Whose turn was last stands last. */
+/** The lines of one workspace in one class. */
 export interface WorkspaceLines {
   class: number
   workspace_id: string
+  /** All of them, by name. Each stands in one of the three queues behind too. */
   lines: Map<string, Line>
+  /** Whose turn was last stands last. */
+  turns: LinkedQueue<Line>
+  /** Whose turn has come while nothing of them was here. Until they are read no claim has to pass them. */
+  unread: LinkedQueue<Line>
+  /** Which were read since. Their turn is before all others. */
+  read: LinkedQueue<Line>
   /** Behind this line may be others that are not here; null: these are all. */
   unsearched: LineKey | null
   /** Whether a line was refused or forgotten since the search through its lines began at the first one. */
@@ -25,10 +33,31 @@ export const emptyWorkspace = ({
   class: classPlace,
   workspace_id,
   lines: new Map(),
+  turns: new LinkedQueue(),
+  unread: new LinkedQueue(),
+  read: new LinkedQueue(),
   unsearched: null,
   hasRefused: false,
   fullLookAt: Number.NEGATIVE_INFINITY,
 })
+
+/** Adds a new line, whose turn is last. */
+export function addLine(workspace: WorkspaceLines, name: string, line: Line): void {
+  workspace.lines.set(name, line)
+  workspace.turns.add(line)
+}
+
+/** @returns whether there was such a line */
+export function removeLine({ lines }: WorkspaceLines, name: string): boolean {
+  const line = lines.get(name)
+  line?.queue?.delete(line)
+  return lines.delete(name)
+}
+
+/** To be called after something of a line has come: it gets its turn, if that has passed. */
+export function hasRows({ unread, read }: WorkspaceLines, line: Line): void {
+  if (line.queue === unread) read.add(line)
+}
 
 /** Before all lines of a workspace. */
 export const firstOf = ({ class: classPlace, workspace_id }: WorkspaceKey) => ({

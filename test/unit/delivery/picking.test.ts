@@ -4,31 +4,7 @@ import type { InLine } from '../../../db/deliveries/lines.ts'
 import type { Line } from '../../../delivery/lane/line.ts'
 import { Lines } from '../../../delivery/lane/lines.ts'
 import { pickForClaim } from '../../../delivery/lane/picking.ts'
-
-const anyRoom = { known: new Map<string, number>(), other: Number.POSITIVE_INFINITY }
-let lastId = 0
-
-interface Waiting {
-  count: number
-  class?: number
-  workspace?: string
-  destination?: string
-  at?: number
-}
-
-const waiting = ({ count, ...over }: Waiting): InLine[] =>
-  Array.from({ length: count }, () => {
-    lastId += 1
-    const { workspace = 'ws_1', destination = 'one.test', at = 0 } = over
-    return {
-      class: over.class ?? 0,
-      workspace_id: workspace,
-      shard: 5,
-      destination,
-      at,
-      id: lastId,
-    }
-  })
+import { anyRoom, type Waiting, waiting } from '../../setup/waitingMail.ts'
 
 /** A lane that knows of this mail alone, and has nothing to read. */
 function laneOf(...mail: Waiting[]) {
@@ -117,27 +93,6 @@ test('the room of a destination holds over classes and workspaces', async () => 
   const { rows } = await claim(100, { known: new Map([['one.test', 20]]), other: 0 })
   expect(countsOf(rows, 'class')).toEqual({ 0: 12, 1: 6, 2: 2 })
   expect(countsOf(rows, 'workspace_id')).toEqual({ ws_a: 10, ws_b: 10 })
-})
-
-const unasked = async () => expect.unreachable('a claim that is full waits for no read')
-
-test('a line that has to be read has its turn in the next claim, also where others fill this one', async () => {
-  const lines = new Lines()
-  lines.add(waiting({ count: 150, destination: 'a.test' }))
-  const [head, ...rest] = waiting({ count: 3, destination: 'b.test' })
-  lines.found(head ? [head] : [])
-  const readMore = async (unread: readonly Line[]) => {
-    const asked = lines.ask(unread)
-    expect(asked.map(({ destination }) => destination)).toEqual(['b.test'])
-    lines.learnRead(asked, [rest], 9)
-  }
-  const claim = async () => {
-    const { rows, ahead } = await pickForClaim(lines, unasked, { limit: 4, rooms: anyRoom, now: 1 })
-    if (ahead.length > 0) await readMore(ahead)
-    return rows.map(({ destination }) => destination[0]).join('')
-  }
-  expect(await claim()).toBe('abaa')
-  expect(await claim()).toBe('baba')
 })
 
 test('where all lines of a workspace are full that it has a share for, others take their places', async () => {
