@@ -48,6 +48,7 @@ import { keepLanes } from './lanes.ts'
 import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
 import { watchOutbox } from './outboxMetrics.ts'
+import { startAnalyzing } from './planStatistics.ts'
 import { startPump } from './pump.ts'
 import { startReleases } from './releases.ts'
 import { startRetention } from './retention.ts'
@@ -161,6 +162,7 @@ if (roles.includes('executions')) {
   closers.add('deleted audiences', startForgettingAudiences({ ...told, log }).stop)
   closers.add('email stats', startEmailStats({ ...told, log }).stop)
   closers.add('segments', startSegments({ ...told, log }).stop)
+  closers.add('plan statistics', startAnalyzing({ db, log }).stop)
   const { retentionDays } = config
   closers.add('retention', startRetention({ ...told, log, registry, retentionDays }).stop)
 }

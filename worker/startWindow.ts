@@ -12,7 +12,12 @@ interface Bounds {
   forget_ms: number
 }
 
-const usual: Bounds = { size: 128, forget_ms: 60_000 }
+/**
+ * Of one workflow alone half of them, which are fewer than segments run at once in a process: more of them would wait in the workers, while
+ * Temporal, which has less than a second to say that a workflow task was begun, is kept busy with each. If it fails to, the
+ * task is lost until its time of ten seconds is over (temporalio/temporal#11733).
+ */
+const usual: Bounds = { size: 64, forget_ms: 60_000 }
 
 interface Started {
   workflowId: string

@@ -15,8 +15,9 @@ const BATCH_MAX = 64
 const POLL_MS = 1_000
 /** How often rows are looked for that Temporal has refused before. */
 const REFUSED_POLL_MS = 2_000
-/** The first wait for executions to begin, before more of their workspace are started; each further one is longer. */
+/** The first wait for executions to begin, before more of their workspace are started, and the longest: each further one is longer. */
 const SOON_MS = 25
+const SOON_MS_MAX = 100
 
 export interface StarterDeps {
   db: Db
@@ -90,7 +91,7 @@ async function carryNew(starter: Starter, pulse: ReturnType<typeof createPulse>)
       continue
     }
     await pulse.next(round.isHeldBack ? soon_ms : POLL_MS)
-    soon_ms = Math.min(soon_ms * 2, POLL_MS)
+    soon_ms = Math.min(soon_ms * 2, SOON_MS_MAX)
   }
   await batches.settled()
 }

@@ -137,6 +137,8 @@ export async function insertUnawaitedEvents(
 ): Promise<void> {
   if (events.length === 0) return
   const each = { count: sql`n.count`, first: sql`n.first`, last: sql`n.last`, name: sql`n.name` }
+  // Their ids stand in an array too, because Postgres takes any JSON for a hundred rows and would rather read some thousand contacts.
+  const contactIds = [...new Set(events.map((event) => event.contact_id))]
   await sql`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(events)}::jsonb) as g (id text,
@@ -147,7 +149,8 @@ export async function insertUnawaitedEvents(
         select contact_id, count(*) as count, min(at) as first, max(at) as last,
           (array_agg(event_name order by at desc, id desc))[1] as name
         from given group by contact_id
-      ) n where contacts.id = n.contact_id and contacts.workspace_id = ${workspaceId}
+      ) n where contacts.id = any(${contactIds}::text[]) and contacts.id = n.contact_id
+        and contacts.workspace_id = ${workspaceId}
       returning contacts.id, contacts.event_count - n.count as count_before
     )
     insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,

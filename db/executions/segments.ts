@@ -13,7 +13,6 @@ import { isErasedSuppressed } from '../suppressions/erased.ts'
 import { cleared } from '../suspects/writes.ts'
 import { type ExecutionEnd, endColumns, forgetRequests } from './end.ts'
 import { cancelsHeld, isPaused } from './held.ts'
-import { isLive } from './live.ts'
 import { receivedEvents, receivedNodes } from './received.ts'
 
 /**
@@ -175,7 +174,8 @@ export interface SegmentWrites {
 
 /**
  * Writes a segment's steps, waits, end and result; it is no suspect any more. The unique key (execution, segment) lets that
- * happen only once. The execution is locked before its waits, as in a cancellation.
+ * happen only once. The execution is locked before its waits, as in a cancellation. All is found by the id that was given, and not by
+ * that of `live` or with "is null": a plan that was made, and kept, while there was little of each kind would read all that is live.
  * @returns false if the execution has ended meanwhile: then nothing was written
  */
 export async function insertSegment(
@@ -187,8 +187,7 @@ export async function insertSegment(
   const { numAffectedRows } = await sql`
     with live as (
       select id from executions
-      where workspace_id = ${workspaceId} and id = ${executionId} and ${isLive()}
-      for no key update
+      where workspace_id = ${workspaceId} and id = ${executionId} and num_nulls(ended_status) = 1 for no key update
     ),
     steps as (
       insert into execution_steps (execution_id, seq, segment, node_id, type, handle, why, at)
@@ -212,18 +211,18 @@ export async function insertSegment(
     ),
     left_wait as (
       update execution_steps set handle = ${left?.handle ?? null}, why = coalesce(${left?.why ?? null}, why)
-      from live where execution_id = live.id and seq = ${left?.seq ?? -1}
+      from live where execution_id = ${executionId} and seq = ${left?.seq ?? -1}
     ),
     past_waits as (
       delete from event_waits using live
-      where execution_id = live.id and consumed_by is null
+      where execution_id = ${executionId} and num_nulls(consumed_by) = 1
         and ${end ? sql`segment < ${segment}` : sql`segment = ${segment - 1} and ended_with is null`}
     ),
     ended as (
-      ${end ? endOf(end, writes.depth, now) : depthOf(writes.depth)}
+      ${end ? endOf(writes, end) : depthOf(executionId, writes.depth)}
     ),
     past_segment as (
-      delete from execution_segments using live where execution_id = live.id and segment = ${segment - SEGMENTS_KEPT}
+      delete from execution_segments using live where execution_id = ${executionId} and segment = ${segment - SEGMENTS_KEPT}
     ),
     ${end ? sql`uncalled as (${forgetRequests(sql`select id from live`)}),` : sql``}
     cleared as (${cleared(sql`select id from live`)})
@@ -238,13 +237,14 @@ export async function insertSegment(
 const inPlaceOfHeld = sql`on conflict (execution_id, seq) do update set segment = excluded.segment,
         handle = excluded.handle, why = excluded.why, at = excluded.at`
 
-const depthOf = (depth: number | null) => sql`update executions set chain_depth = ${depth}::smallint
-      from live where executions.id = live.id and executions.chain_depth <> ${depth}::smallint`
+const depthOf = (id: string, depth: number | null) => sql`
+      update executions set chain_depth = ${depth}::smallint from live
+      where executions.id = ${id} and executions.chain_depth <> ${depth}::smallint`
 
 /** What becomes of its mail later reads the depth of an execution that has ended. */
-function endOf(end: NonNullable<SegmentWrites['end']>, depth: number | null, now: Date) {
+function endOf({ executionId, depth, now }: SegmentWrites, end: NonNullable<SegmentWrites['end']>) {
   const last = { stepId: sql<string>`${end.stepId}`, stepCount: sql<number>`${end.stepCount}` }
   return sql`update executions set ${endColumns(end, last, now)},
         chain_depth = coalesce(${depth}::smallint, chain_depth)
-      from live where executions.id = live.id`
+      from live where executions.id = ${executionId}`
 }

@@ -13,7 +13,7 @@ import type { Database } from '../../db/schema.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
-import { whileTablesGrow } from '../setup/growingTables.ts'
+import { addAutomation, whileTablesGrow } from '../setup/growingTables.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { nodesOf, type PlanNode } from '../setup/planNodes.ts'
 
@@ -155,26 +155,7 @@ const waysIn = (plan: PlanNode): string[] =>
     return [(node.Plans ?? []).flatMap(names).join(' ')]
   })
 
-const at = '2026-01-01T00:00:00Z'
-const fill = (from: number, to: number) =>
-  db.transaction().execute(async (trx) => {
-    const ids = sql`generate_series(${from + 1}::int, ${to}::int) as n`
-    await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
-      select 'con_' || n, 'ws_1', n || '@mail.test', ${at}, ${at}, 'x', ${at}, ${at} from ${ids}`.execute(
-      trx,
-    )
-    await sql`insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email, at, created_at)
-      select 'evt_' || n, 'ws_1', 'con_' || n, 'evt_' || n, 'ordered', n || '@mail.test', ${at}, ${at} from ${ids}`.execute(
-      trx,
-    )
-    await sql`insert into executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id,
-        trigger_event_id, created_at, updated_at)
-      select 'exe_' || n, 'ws_1', 'wfl_1', 1, 'con_' || n, n || '@mail.test', 'start', 'evt_' || n, ${at}, ${at} from ${ids}`.execute(
-      trx,
-    )
-    await sql`insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, event_name, created_at)
-      select 'exe_' || n, 0, 'wait', 'ws_1', 'con_' || n, 'ordered', ${at} from ${ids}`.execute(trx)
-  })
+const fill = (from: number, to: number) => addAutomation(db, from, to)
 
 test('events alone and together read tables by what they name, before these were ever analyzed, while they are empty, while they grow, and when they are full', {
   timeout: 120_000,

@@ -71,6 +71,7 @@ import {
   listRefused,
   listWaitingKinds,
 } from '../../db/outboxReads.ts'
+import { analyzeGrown } from '../../db/planStatistics.ts'
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
 import { retentionParts } from '../../db/retention/parts.ts'
@@ -281,6 +282,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => markDataSent(trx, [1], id, at),
   (trx) => markDataSent(trx, [1], id, at, owner),
   (trx) => listQueueDepths(trx, at),
+  analyzeGrown,
   (trx) => listEmailAttempts(trx, reach, id, 2),
   (trx) => findSoleDelivery(trx, { messageId: id, workspaceId: ws }),
   (trx) => settleDeliveries(trx, [], id, at),

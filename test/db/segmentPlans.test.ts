@@ -1,0 +1,89 @@
+// How a segment's writes find rows: by the execution and the contacts that they are of, whenever the plan was made that is kept.
+import { beforeAll, expect, test } from 'vitest'
+import type { Trx } from '../../db/connect.ts'
+import { insertUnawaitedEvents } from '../../db/events/writes.ts'
+import { insertSegment, type SegmentWrites } from '../../db/executions/segments.ts'
+import { workerSettings } from '../../db/settings.ts'
+import { captureSql } from '../setup/capturedSql.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { addAutomation, whileTablesGrow } from '../setup/growingTables.ts'
+import { now, seedWorkspace } from '../setup/harness.ts'
+import { nodesOf } from '../setup/planNodes.ts'
+
+const { db, pool } = await createTestDatabase({ settings: workerSettings })
+const { workspaceId } = await seedWorkspace(db)
+
+const writes: SegmentWrites = {
+  executionId: 'exe_1',
+  segment: 1,
+  result: {},
+  steps: [],
+  isReleased: false,
+  left: null,
+  waits: [],
+  depth: null,
+  end: null,
+  now: now(),
+}
+const end: SegmentWrites['end'] = {
+  status: 'COMPLETED',
+  reason: null,
+  outcome: null,
+  error: null,
+  stepId: 'end',
+  stepCount: 2,
+  code: null,
+}
+const event = {
+  id: 'evt_1',
+  contact_id: 'con_1',
+  event_name: 'email.sent',
+  email: '1@mail.test',
+  properties: {},
+  at: now(),
+  depth: 0,
+}
+
+/** Of what each statement reads of these tables: the index, and by what. */
+async function readsOf(texts: readonly string[]): Promise<string[]> {
+  const reads = new Set<string>()
+  for (const text of texts) {
+    const { rows } = await pool.query(`explain (generic_plan, format json) ${text}`)
+    for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
+      const given = node as typeof node & { 'Index Cond'?: string }
+      const index = given['Index Name'] ?? given['Node Type']
+      const isOfIndex = given['Node Type'] === 'Bitmap Index Scan'
+      if (
+        !/^(contacts|event_waits|executions|execution_steps|execution_segments)/.test(
+          given['Relation Name'] ?? index,
+        )
+      )
+        continue
+      if (!/Scan/.test(given['Node Type']) || given['Node Type'] === 'Bitmap Heap Scan') continue
+      const names = /\b(execution_id|id) = /.test(given['Index Cond'] ?? '')
+      reads.add(`${isOfIndex ? '' : given['Relation Name']} ${index}${names ? '' : ' as a whole'}`)
+    }
+  }
+  return [...reads].sort()
+}
+
+const statements: string[] = []
+beforeAll(async () => {
+  const all: ((trx: Trx) => Promise<unknown>)[] = [
+    (trx) => insertSegment(trx, workspaceId, writes),
+    (trx) => insertSegment(trx, workspaceId, { ...writes, end }),
+    (trx) => insertUnawaitedEvents(trx, workspaceId, [event], now()),
+  ]
+  for (const one of all) statements.push(...(await captureSql(one)))
+})
+
+test('before the tables were ever analyzed, while they are empty, while they grow, and when they are full', {
+  timeout: 120_000,
+}, async () => {
+  expect(statements).toHaveLength(3)
+  const fill = (from: number, to: number) => addAutomation(db, from, to)
+  for (const reads of await whileTablesGrow(db, fill, () => readsOf(statements))) {
+    expect(reads.length).toBeGreaterThan(1)
+    expect(reads.filter((read) => read.endsWith('as a whole'))).toEqual([])
+  }
+})
