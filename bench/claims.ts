@@ -27,7 +27,7 @@ export const claims: Bench = (options) =>
   withServers(options.say, async (servers) => {
     const { say, quick } = options
     const rounds = options.rounds ?? (quick ? 2 : 5)
-    const rows = options.rows ?? (quick ? 20_000 : 1_000_000)
+    const rows = options.rows ?? (quick ? 50_000 : 1_000_000)
     const held_s = options.seconds ?? (quick ? 3 : 120)
     // The whole queue is in memory, as on a server that is made for one of this length.
     const postgres = await servers.postgres({ durable: true, sharedBuffers: '1GB' })

@@ -1,4 +1,4 @@
-// A queue from which an item leaves in one step, wherever it stands.
+// A doubly linked list whose items carry their own links, so that any of them leaves in one step.
 
 /** What an item of a queue carries for it: the queue in which it stands, one at most, and its neighbours there. */
 export interface Queued<T extends Queued<T>> {
@@ -7,12 +7,12 @@ export interface Queued<T extends Queued<T>> {
   next: T | null
 }
 
-/** Where nothing stands. */
+/** The links of an item that stands in no queue. */
 export const unqueued = { queue: null, previous: null, next: null } as const
 
 /**
- * A Map keeps a hole for each entry that has left until it is made anew, and each walk from its beginning passes them: that is some
- * hundreds of steps for every item where what is taken goes to the end.
+ * It is used in place of a Map where what is taken goes to the end: a Map keeps a hole for each entry that has left until it is made
+ * anew, and each walk from its beginning passes some hundreds of them.
  */
 export class LinkedQueue<T extends Queued<T>> {
   first: T | null = null
@@ -28,7 +28,7 @@ export class LinkedQueue<T extends Queued<T>> {
     this.#last = item
   }
 
-  /** Takes an item out, which stands here. */
+  /** Takes an item out, which must stand here. */
   delete(item: T): void {
     const { previous, next } = item
     if (previous) previous.next = next

@@ -42,13 +42,13 @@ import { watchDeletedAudiences } from './deletedAudienceMetrics.ts'
 import { startForgettingAudiences } from './deletedAudiences.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { startEmailStats } from './emailStats.ts'
+import { startAnalyzing } from './grownTables.ts'
 import { listenForMail } from './inbound.ts'
 import { startJobs } from './jobs.ts'
 import { keepLanes } from './lanes.ts'
 import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
 import { watchOutbox } from './outboxMetrics.ts'
-import { startAnalyzing } from './planStatistics.ts'
 import { startPump } from './pump.ts'
 import { startReleases } from './releases.ts'
 import { startRetention } from './retention.ts'
@@ -162,7 +162,7 @@ if (roles.includes('executions')) {
   closers.add('deleted audiences', startForgettingAudiences({ ...told, log }).stop)
   closers.add('email stats', startEmailStats({ ...told, log }).stop)
   closers.add('segments', startSegments({ ...told, log }).stop)
-  closers.add('plan statistics', startAnalyzing({ db, log }).stop)
+  closers.add('grown tables', startAnalyzing({ ...told, log }).stop)
   const { retentionDays } = config
   closers.add('retention', startRetention({ ...told, log, registry, retentionDays }).stop)
 }

@@ -13,11 +13,11 @@ interface Bounds {
 }
 
 /**
- * Of one workflow alone half of them, which are fewer than segments run at once in a process: more of them would wait in the workers, while
- * Temporal, which has less than a second to say that a workflow task was begun, is kept busy with each. If it fails to, the
- * task is lost until its time of ten seconds is over (temporalio/temporal#11733).
+ * A workflow alone gets half: 24, which is less than a worker runs local activities at once (`LOCAL_ACTIVITIES_MAX` in `createWorker.ts`).
+ * With more of them Temporal is busier: where it takes over a second to record that a workflow task was started, the task is lost until
+ * its ten seconds are over (temporalio/temporal#11733).
  */
-const usual: Bounds = { size: 64, forget_ms: 60_000 }
+const usual: Bounds = { size: 48, forget_ms: 60_000 }
 
 interface Started {
   workflowId: string

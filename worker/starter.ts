@@ -15,9 +15,12 @@ const BATCH_MAX = 64
 const POLL_MS = 1_000
 /** How often rows are looked for that Temporal has refused before. */
 const REFUSED_POLL_MS = 2_000
-/** The first wait for executions to begin, before more of their workspace are started, and the longest: each further one is longer. */
+/** The first wait for executions to begin, before more of their workspace are started; each further one is twice as long. */
 const SOON_MS = 25
+/** The longest of them at first: where few are started at once, a longer one would leave the workers idle. */
 const SOON_MS_MAX = 100
+/** How long that is the longest, while none begins. */
+const SOON_FOR_MS = 2_000
 
 export interface StarterDeps {
   db: Db
@@ -78,6 +81,7 @@ async function carryNew(starter: Starter, pulse: ReturnType<typeof createPulse>)
   const { outage, stop } = starter
   const batches = createBatches(starter, false)
   let soon_ms = SOON_MS
+  let heldFor_ms = 0
   while (!stop.aborted) {
     const round = await carryRound(starter, batches, false)
     if (!round) continue
@@ -88,10 +92,12 @@ async function carryNew(starter: Starter, pulse: ReturnType<typeof createPulse>)
     // More rows may be due, or may become due now that the rows before them are done: look again at once.
     if (round.carried > 0 || round.hasMore) {
       soon_ms = SOON_MS
+      heldFor_ms = 0
       continue
     }
     await pulse.next(round.isHeldBack ? soon_ms : POLL_MS)
-    soon_ms = Math.min(soon_ms * 2, SOON_MS_MAX)
+    heldFor_ms += soon_ms
+    soon_ms = Math.min(soon_ms * 2, heldFor_ms < SOON_FOR_MS ? SOON_MS_MAX : POLL_MS)
   }
   await batches.settled()
 }

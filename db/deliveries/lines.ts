@@ -213,7 +213,7 @@ export async function readLines(
   return found
 }
 
-/** It begins with `with`, so that it gets a name (`statementNames.ts`). */
+/** It begins with `with`, since only such a statement keeps its plan (`statementNames.ts`). */
 const lineRead = prepare<ReadAsked, LinePlace & { n: number }>((slot) => {
   const of = <T>(name: (line: ReadFrom) => T) => slot(({ lines }) => lines.map(name))
   return sql`

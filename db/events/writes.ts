@@ -137,7 +137,7 @@ export async function insertUnawaitedEvents(
 ): Promise<void> {
   if (events.length === 0) return
   const each = { count: sql`n.count`, first: sql`n.first`, last: sql`n.last`, name: sql`n.name` }
-  // Their ids stand in an array too, because Postgres takes any JSON for a hundred rows and would rather read some thousand contacts.
+  // Their ids stand in an array too: Postgres takes any JSON for a hundred rows, and would rather read some thousand contacts.
   const contactIds = [...new Set(events.map((event) => event.contact_id))]
   await sql`
     with given as (

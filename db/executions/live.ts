@@ -7,12 +7,14 @@ import { type SqlBool, sql } from 'kysely'
  * indexes of `executions` use exactly this condition.
  * @param alias of `executions` in the query; absent: the only table with that column
  */
-export const isLive = (alias?: string) =>
-  sql<SqlBool>`${sql.ref(alias === undefined ? 'ended_status' : `${alias}.ended_status`)} is null`
+export const isLive = (alias?: string) => sql<SqlBool>`${endedStatus(alias)} is null`
+
+const endedStatus = (alias?: string) =>
+  sql.ref(alias === undefined ? 'ended_status' : `${alias}.ended_status`)
 
 /**
  * The same for rows that are found by their ids or their contacts: no partial index is taken for it. A plan that is made once, while
  * the tables are empty, would read the index of all that is live.
  */
-export const isFoundLive = (alias: string) =>
-  sql<SqlBool>`coalesce(${sql.ref(`${alias}.ended_status`)}, '') = ''`
+export const isFoundLive = (alias?: string) =>
+  sql<SqlBool>`coalesce(${endedStatus(alias)}, '') = ''`

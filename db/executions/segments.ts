@@ -13,6 +13,7 @@ import { isErasedSuppressed } from '../suppressions/erased.ts'
 import { cleared } from '../suspects/writes.ts'
 import { type ExecutionEnd, endColumns, forgetRequests } from './end.ts'
 import { cancelsHeld, isPaused } from './held.ts'
+import { isFoundLive } from './live.ts'
 import { receivedEvents, receivedNodes } from './received.ts'
 
 /**
@@ -173,9 +174,9 @@ export interface SegmentWrites {
 }
 
 /**
- * Writes a segment's steps, waits, end and result; it is no suspect any more. The unique key (execution, segment) lets that
- * happen only once. The execution is locked before its waits, as in a cancellation. All is found by the id that was given, and not by
- * that of `live` or with "is null": a plan that was made, and kept, while there was little of each kind would read all that is live.
+ * Writes a segment's steps, waits, end and result, once by its unique key; it is no suspect any more. The execution is locked before its
+ * waits, as in a cancellation. What there are many of is found by the id that was given: by that of `live`, or "is null", a plan that was
+ * kept from when the tables were small would read all that is live.
  * @returns false if the execution has ended meanwhile: then nothing was written
  */
 export async function insertSegment(
@@ -186,8 +187,7 @@ export async function insertSegment(
   const { executionId, segment, now, left, end } = writes
   const { numAffectedRows } = await sql`
     with live as (
-      select id from executions
-      where workspace_id = ${workspaceId} and id = ${executionId} and num_nulls(ended_status) = 1 for no key update
+      select id from executions where workspace_id = ${workspaceId} and id = ${executionId} and ${isFoundLive()} for no key update
     ),
     steps as (
       insert into execution_steps (execution_id, seq, segment, node_id, type, handle, why, at)
@@ -234,12 +234,12 @@ export async function insertSegment(
 }
 
 /** The step at which it was held, with the same number, becomes what it did there. */
-const inPlaceOfHeld = sql`on conflict (execution_id, seq) do update set segment = excluded.segment,
-        handle = excluded.handle, why = excluded.why, at = excluded.at`
+const inPlaceOfHeld = sql`on conflict (execution_id, seq) do update
+        set segment = excluded.segment, handle = excluded.handle, why = excluded.why, at = excluded.at`
 
 const depthOf = (id: string, depth: number | null) => sql`
-      update executions set chain_depth = ${depth}::smallint from live
-      where executions.id = ${id} and executions.chain_depth <> ${depth}::smallint`
+      update executions set chain_depth = ${depth}::smallint from live where executions.id = ${id}
+        and executions.chain_depth <> ${depth}::smallint`
 
 /** What becomes of its mail later reads the depth of an execution that has ended. */
 function endOf({ executionId, depth, now }: SegmentWrites, end: NonNullable<SegmentWrites['end']>) {

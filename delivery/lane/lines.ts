@@ -15,8 +15,8 @@ import {
   addLine,
   emptyWorkspace,
   firstOf,
-  hasRows,
   removeLine,
+  returnToTurn,
   type WorkspaceLines,
 } from './workspaceLines.ts'
 
@@ -95,7 +95,7 @@ export class Lines {
         line.rows.push(row)
         this.#ids.set(row.id, line)
       }
-      if (line.rows.length > 0) hasRows(workspace, line)
+      if (line.rows.length > 0) returnToTurn(workspace, line)
       else if (!line.unread) this.#forget(line)
     }
   }
@@ -240,7 +240,7 @@ export class Lines {
       return
     }
     insert(line, row)
-    this.#hold(line, id)
+    this.#remember(line, id)
     const beyond = line.rows[this.#limits.lineRows[0]]
     if (beyond) this.#cut(line, beyond)
   }
@@ -255,17 +255,17 @@ export class Lines {
     if (line.unread && isBefore(line.unread, justBefore(head))) return true
     if (this.#ids.size >= this.#limits.rows || this.#isIn(line, id, 'found')) return true
     line.rows.push(head)
-    this.#hold(line, id)
+    this.#remember(line, id)
     line.unread = head
     return true
   }
 
-  /** Notes in which line a delivery is. */
-  #hold(line: Line, id: number): void {
+  /** Notes in which line a delivery is; the first one of a line gives that its turn. */
+  #remember(line: Line, id: number): void {
     this.#ids.set(id, line)
     if (line.rows.length > 1) return
     const workspace = this.classes[line.class]?.get(line.workspace_id)
-    if (workspace) hasRows(workspace, line)
+    if (workspace) returnToTurn(workspace, line)
   }
 
   /** Forgets a workspace that has no lines. */

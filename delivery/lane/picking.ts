@@ -44,7 +44,7 @@ interface Picking extends Asked {
 /**
  * Takes up to `limit` deliveries out of the lines. The classes share the places of a claim, and the room of a destination, by
  * their weights; what one leaves free the others get. In a class workspaces take turns, and in a workspace its destinations, one
- * delivery at a time. Whose turn was last is last in the next claim.
+ * delivery at a time. Whose turn was last is last in the next claim, and a line that was read after its turn came is first.
  * @param readMore reads lines whose turn it was, and of which nothing is here, while the claim has places for them
  */
 export async function pickForClaim(
@@ -115,31 +115,39 @@ function* ofClass(
   }
 }
 
-/** Takes of one line of a workspace after the other, by the same turns. */
+/**
+ * Takes of one line of a workspace after the other: first of those that have come back, then of the others in their turn. One of which
+ * nothing is here waits from then on to be read.
+ */
 function* ofWorkspace(
   picking: Picking,
   workspace: WorkspaceLines,
   toRead: Line[],
 ): Generator<InLine> {
-  const { turns, unread, read } = workspace
+  const { turns, awaitingRead, returned } = workspace
   makePlaces(picking, workspace)
-  for (let line = unread.first; line && toRead.length < LINES_PER_READ_MAX; line = line.next) {
+  for (
+    let line = awaitingRead.first;
+    line && toRead.length < LINES_PER_READ_MAX;
+    line = line.next
+  ) {
     askFor(picking, line, toRead)
   }
-  for (const queue of [read, turns]) {
+  for (const queue of [returned, turns]) {
     for (let line = queue.first; line; ) {
-      // Nothing else changes the lists of this workspace while a claim is picked.
+      // Nothing else changes the queues of this workspace while a claim is picked.
       const { next } = line
       const isHere = line.rows.length > 0
       const row = isHere ? takeOf(picking, line) : undefined
-      // One that is alone has the next turn too.
+      // The last one, behind which no other could give, has the next turn too.
       let again: Line | null = null
       if (row) {
+        // One that was done with was forgotten.
         if (line.queue) turns.add(line)
         if (queue === turns && line.queue) again = line
         yield row
       } else if (!isHere) {
-        unread.add(line)
+        awaitingRead.add(line)
         askFor(picking, line, toRead)
       }
       line = next ?? again

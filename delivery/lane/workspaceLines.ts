@@ -7,14 +7,14 @@ import type { Line } from './line.ts'
 export interface WorkspaceLines {
   class: number
   workspace_id: string
-  /** All of them, by name. Each stands in one of the three queues behind too. */
+  /** All of them, by name. Each stands in one of the three queues below too. */
   lines: Map<string, Line>
   /** Whose turn was last stands last. */
   turns: LinkedQueue<Line>
-  /** Whose turn has come while nothing of them was here. Until they are read no claim has to pass them. */
-  unread: LinkedQueue<Line>
-  /** Which were read since. Their turn is before all others. */
-  read: LinkedQueue<Line>
+  /** Whose turn has come while nothing of them was here: they wait to be read, and claims do not pass them. */
+  awaitingRead: LinkedQueue<Line>
+  /** Of which something has come since. Their turn is before all others. */
+  returned: LinkedQueue<Line>
   /** Behind this line may be others that are not here; null: these are all. */
   unsearched: LineKey | null
   /** Whether a line was refused or forgotten since the search through its lines began at the first one. */
@@ -34,8 +34,8 @@ export const emptyWorkspace = ({
   workspace_id,
   lines: new Map(),
   turns: new LinkedQueue(),
-  unread: new LinkedQueue(),
-  read: new LinkedQueue(),
+  awaitingRead: new LinkedQueue(),
+  returned: new LinkedQueue(),
   unsearched: null,
   hasRefused: false,
   fullLookAt: Number.NEGATIVE_INFINITY,
@@ -54,9 +54,9 @@ export function removeLine({ lines }: WorkspaceLines, name: string): boolean {
   return lines.delete(name)
 }
 
-/** To be called after something of a line has come: it gets its turn, if that has passed. */
-export function hasRows({ unread, read }: WorkspaceLines, line: Line): void {
-  if (line.queue === unread) read.add(line)
+/** Gives a line its turn, of which something has come, if it waits to be read. */
+export function returnToTurn({ awaitingRead, returned }: WorkspaceLines, line: Line): void {
+  if (line.queue === awaitingRead) returned.add(line)
 }
 
 /** Before all lines of a workspace. */

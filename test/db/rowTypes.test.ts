@@ -54,6 +54,7 @@ import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
+import { listGrown } from '../../db/grownTables.ts'
 import { tryLockIdempotencyKey } from '../../db/idempotency-keys/writes.ts'
 import { listErasedAddresses, replaceErasedAddress } from '../../db/jobs/erasures.ts'
 import { findLiveReplay, listLiveJobs } from '../../db/jobs/reads.ts'
@@ -71,7 +72,6 @@ import {
   listRefused,
   listWaitingKinds,
 } from '../../db/outboxReads.ts'
-import { analyzeGrown } from '../../db/planStatistics.ts'
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
 import { retentionParts } from '../../db/retention/parts.ts'
@@ -282,7 +282,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => markDataSent(trx, [1], id, at),
   (trx) => markDataSent(trx, [1], id, at, owner),
   (trx) => listQueueDepths(trx, at),
-  analyzeGrown,
+  listGrown,
   (trx) => listEmailAttempts(trx, reach, id, 2),
   (trx) => findSoleDelivery(trx, { messageId: id, workspaceId: ws }),
   (trx) => settleDeliveries(trx, [], id, at),

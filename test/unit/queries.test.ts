@@ -185,7 +185,7 @@ const exceptions: Record<string, string[]> = {
   ],
   'pictures of users are public': ['workspaces/findUserById'],
   'it makes the workspace': ['workspaces/upsertWorkspace'],
-  'it is about whole tables': ['planStatistics/analyzeGrown'],
+  'it is about whole tables': ['grownTables/analyze', 'grownTables/listGrown'],
 }
 
 /**

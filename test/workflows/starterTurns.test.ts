@@ -14,7 +14,7 @@ import { design, insertFlow, mail, onEvent, recordEvent } from '../setup/flows.t
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { createTestNamespace } from '../setup/namespace.ts'
 
-const AHEAD = 32
+const AHEAD = 24
 const { db, url } = await createTestDatabase()
 const flow = design({ start: onEvent('began'), hello: mail('Hello') }, [['start', 'hello']])
 const closers: (() => Promise<unknown>)[] = []

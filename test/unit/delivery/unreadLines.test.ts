@@ -34,6 +34,7 @@ test('lines of which nothing is here are passed by one claim, and not by those b
   let looks = 0
   for (const line of workspace?.lines.values() ?? []) {
     const { rows } = line
+    // Counts how often a claim looks at lines that were there before.
     const look = () => {
       looks += 1
       return rows
