@@ -29,7 +29,8 @@ test('a deadlock is tried again', { timeout: 90_000 }, async () => {
   await other.run('update two set writes = writes + 1 where id = 1')
   await other.run('commit')
   expect(await write).toBe('written')
-  expect(tries).toBe(2)
+  // The other one may be slower to take what the first try has given back than the second try is: then that ends so too.
+  expect(tries).toBeGreaterThan(1)
   expect((await pool.query('select writes from two order by id')).rows).toEqual([
     { writes: 2 },
     { writes: 2 },
