@@ -11,7 +11,10 @@ export interface WorkspaceLines {
   lines: Map<string, Line>
   /** Whose turn was last stands last. */
   turns: LinkedQueue<Line>
-  /** Whose turn has come while nothing of them was here: they wait to be read, and claims do not pass them. */
+  /**
+   * Whose turn has come while nothing of them was here. A claim looks at the first of them alone, as many as it may have read, and passes
+   * those whose destination is full.
+   */
   awaitingRead: LinkedQueue<Line>
   /** Of which something has come since. Their turn is before all others. */
   returned: LinkedQueue<Line>
