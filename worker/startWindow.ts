@@ -5,19 +5,27 @@
 import { LRUCache } from 'lru-cache'
 import type { WorkspaceId } from '../rules/ids.ts'
 
-interface Bounds {
-  /** Executions of one workspace that this process has started and that have not begun. */
+/** So many executions of one workspace may this process have started that have not begun. */
+interface Bound {
   size: number
-  /** After so long an execution counts no longer, in ms. */
-  forget_ms: number
+  /** Those count that were started within this time, in ms. */
+  for_ms: number
 }
 
 /**
- * A workflow alone gets half: 24, which is less than a worker runs local activities at once (`LOCAL_ACTIVITIES_MAX` in `createWorker.ts`).
- * With more of them Temporal is busier: where it takes over a second to record that a workflow task was started, the task is lost until
- * its ten seconds are over (temporalio/temporal#11733).
+ * A workflow alone gets half of each.
+ *
+ * The first is for what Temporal is busy with: 24 are less than a worker runs local activities at once (`LOCAL_ACTIVITIES_MAX` in
+ * `createWorker.ts`). With more of them it may take over a second to record that a workflow task was started, and the task is then lost until
+ * its ten seconds are over (temporalio/temporal#11733). An execution that has not begun after three seconds waits for something else (its
+ * contact is held, its mail is rendered slowly), so that it must not stand before others that could begin.
+ *
+ * The second is for what cannot begin at all.
  */
-const usual: Bounds = { size: 48, forget_ms: 60_000 }
+const USUAL: readonly Bound[] = [
+  { size: 48, for_ms: 3_000 },
+  { size: 128, for_ms: 60_000 },
+]
 
 interface Started {
   workflowId: string
@@ -34,17 +42,22 @@ type NotBegun = (workspaceId: WorkspaceId, executionIds: string[]) => Promise<st
 export type StartWindow = ReturnType<typeof createStartWindow>
 
 /** Makes the windows of one starter. */
-export function createStartWindow(notBegun: NotBegun, bounds: Partial<Bounds> = {}) {
-  const { size, forget_ms } = { ...usual, ...bounds }
+export function createStartWindow(notBegun: NotBegun, bounds: readonly Bound[] = USUAL) {
+  const forget_ms = Math.max(...bounds.map(({ for_ms }) => for_ms))
   /** By workspace: the executions that were started, by their ids. */
   const started = new LRUCache<WorkspaceId, Map<string, Started>>({ max: WORKSPACES_MAX })
 
   /** A workflow may start one more while it has fewer ahead than are free: alone it gets half, two get a third each. */
+  const freeIn = ({ size, for_ms }: Bound, workflowId: string, ahead: Started[]): number => {
+    const since = performance.now() - for_ms
+    const counted = ahead.filter(({ at }) => at >= since)
+    const own = counted.filter((one) => one.workflowId === workflowId)
+    return Math.max(0, Math.ceil((size - counted.length - own.length) / 2))
+  }
+
   const freeFor = (workflowId: string, ahead: Map<string, Started> | undefined): number => {
-    if (!ahead) return Math.ceil(size / 2)
-    let own = 0
-    for (const one of ahead.values()) if (one.workflowId === workflowId) own += 1
-    return Math.max(0, Math.ceil((size - ahead.size - own) / 2))
+    const all = [...(ahead?.values() ?? [])]
+    return Math.min(...bounds.map((bound) => freeIn(bound, workflowId, all)))
   }
 
   return {

@@ -28,8 +28,8 @@ export interface StarterDeps {
   namespace: string
   log: Log
   now: () => Date
-  /** Executions of a workspace that are started and have not begun; the usual number when absent. */
-  startsAheadMax?: number
+  /** How many executions of a workspace may be started that have not begun; the usual bounds when absent. */
+  startsAhead?: Parameters<typeof createStartWindow>[1]
   /** Listens for committed outbox rows. Returns a function that stops listening. */
   onOutbox: (wake: () => void) => () => Promise<void>
 }
@@ -62,7 +62,7 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   const stopListening = deps.onOutbox(pulse.beat)
   const window = createStartWindow(
     (workspaceId, ids) => listWithoutSegment(deps.db, workspaceId, ids),
-    deps.startsAheadMax === undefined ? {} : { size: deps.startsAheadMax },
+    deps.startsAhead,
   )
   const starter = { ...deps, window, outage: createOutage(deps), stop: stopping.signal }
   const running = Promise.all([carryNew(starter, pulse), carryRefused(starter)])

@@ -30,6 +30,7 @@ const begin = async () => {
     namespace,
     log: createLog('starter', 'silent'),
     now,
+    startsAhead: [{ size: 2 * AHEAD, for_ms: 60_000 }],
     onOutbox: (heard) => listen(url, 'dripline_outbox', heard, () => undefined),
   })
 }
