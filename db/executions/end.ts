@@ -3,7 +3,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { EndedStatus } from '../../rules/states.ts'
 import { cleared } from '../suspects/writes.ts'
-import { isLive } from './live.ts'
+import { isFoundLive } from './live.ts'
 
 export interface ExecutionEnd {
   status: EndedStatus
@@ -15,7 +15,7 @@ export interface ExecutionEnd {
 }
 
 /**
- * The assignments of an `update executions`. Use it with the condition `isLive`, because an ended execution must
+ * The assignments of an `update executions`. Use it with the condition that it is live, because an ended execution must
  * not change.
  */
 export function endColumns(
@@ -34,13 +34,13 @@ export function endColumns(
  * of contacts and secrets. @param ids a `select` of the executions' ids, as `id`
  */
 export const forgetRequests = (ids: RawBuilder<unknown>): RawBuilder<unknown> =>
-  sql`update http_calls c set request = null from (${ids}) as done
-      where c.execution_id = done.id and c.request is not null`
+  sql`update http_calls set request = null where execution_id = any(array(${ids})) and request is not null`
 
 /**
  * Steps of a `with` that end matching live executions at their last logged step and delete their open waits, requests that are
  * still to be made and what they are suspected of. Those of a contact who was erased lose the address, before webhooks are told of their
- * end. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones.
+ * end. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones. All is found by their ids, as an array: by a join
+ * with them, a plan that was kept from when the tables were small would read all that is live.
  * @param fits condition on `executions x`
  */
 export function endLive(
@@ -57,16 +57,16 @@ export function endLive(
       from executions x left join lateral (
         select node_id, seq from execution_steps
         where execution_id = x.id order by seq desc limit 1) s on true
-      where ${fits} and ${isLive('x')}
+      where ${fits} and ${isFoundLive('x')}
       order by x.id for update of x
     ), ended as (
       update executions x set ${endColumns(end, last, now)},
         email = case when last.has_contact then x.email else '' end,
         properties = case when last.has_contact then x.properties end
-      from last where x.id = last.id and ${isLive('x')}
+      from last where x.id = any(array(select id from last)) and x.id = last.id and ${isFoundLive('x')}
       returning x.id, x.workspace_id, x.workflow_id, x.contact_id
     ), unwaited as (
-      delete from event_waits w using ended
-      where w.execution_id = ended.id and w.consumed_by is null
+      delete from event_waits
+      where execution_id = any(array(select id from ended)) and num_nulls(consumed_by) = 1
     ), uncalled as (${forgetRequests(sql`select id from ended`)}), cleared as (${cleared(sql`select id from ended`)})`
 }

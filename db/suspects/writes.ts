@@ -54,7 +54,7 @@ export async function upsertSuspect(
  * @param ids a query of ids
  */
 export const cleared = (ids: RawBuilder<unknown>) =>
-  sql`delete from suspects where kind = 'segment' and id in (${ids})`
+  sql`delete from suspects where kind = 'segment' and id = any(array(${ids}))`
 
 /** A suspect that was alone and has ended well is one no more. */
 export async function clearSuspect(trx: Trx, kind: SuspectKind, id: string): Promise<void> {

@@ -1,8 +1,10 @@
-// How a segment's writes find rows: by the execution and the contacts that they are of, whenever the plan was made that is kept.
+// How the writes of segments and of ends find rows: by the executions and the contacts that they are of, whenever the plan was made
+// that is kept.
 import { beforeAll, expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { insertUnawaitedEvents } from '../../db/events/writes.ts'
 import { insertSegment, type SegmentWrites } from '../../db/executions/segments.ts'
+import { cancelExecutions, closeExecution } from '../../db/executions/writes.ts'
 import { workerSettings } from '../../db/settings.ts'
 import { captureSql } from '../setup/capturedSql.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -44,6 +46,9 @@ const event = {
   depth: 0,
 }
 
+const cancelled = { status: 'CANCELLED', reason: 'by hand', outcome: null, error: null } as const
+const why = { code: 'cancelled', reason: 'by hand' } as const
+
 /** Of what each statement reads of these tables: the index, and by what. */
 async function readsOf(texts: readonly string[]): Promise<string[]> {
   const reads = new Set<string>()
@@ -54,13 +59,13 @@ async function readsOf(texts: readonly string[]): Promise<string[]> {
       const index = given['Index Name'] ?? given['Node Type']
       const isOfIndex = given['Node Type'] === 'Bitmap Index Scan'
       if (
-        !/^(contacts|event_waits|executions|execution_steps|execution_segments)/.test(
+        !/^(contacts|event_waits|executions|execution_steps|execution_segments|http_calls)/.test(
           given['Relation Name'] ?? index,
         )
       )
         continue
       if (!/Scan/.test(given['Node Type']) || given['Node Type'] === 'Bitmap Heap Scan') continue
-      const names = /\b(execution_id|id) = /.test(given['Index Cond'] ?? '')
+      const names = /\b(execution_id|contact_id|id) = /.test(given['Index Cond'] ?? '')
       reads.add(`${isOfIndex ? '' : given['Relation Name']} ${index}${names ? '' : ' as a whole'}`)
     }
   }
@@ -73,6 +78,8 @@ beforeAll(async () => {
     (trx) => insertSegment(trx, workspaceId, writes),
     (trx) => insertSegment(trx, workspaceId, { ...writes, end }),
     (trx) => insertUnawaitedEvents(trx, workspaceId, [event], now()),
+    (trx) => closeExecution(trx, 'exe_1', cancelled, now()),
+    (trx) => cancelExecutions(trx, workspaceId, { executionId: 'exe_1' }, why, now()),
   ]
   for (const one of all) statements.push(...(await captureSql(one)))
 })
@@ -80,7 +87,7 @@ beforeAll(async () => {
 test('before the tables were ever analyzed, while they are empty, while they grow, and when they are full', {
   timeout: 120_000,
 }, async () => {
-  expect(statements).toHaveLength(3)
+  expect(statements).toHaveLength(6)
   const fill = (from: number, to: number) => addAutomation(db, from, to)
   for (const reads of await whileTablesGrow(db, fill, () => readsOf(statements))) {
     expect(reads.length).toBeGreaterThan(1)
