@@ -1,7 +1,8 @@
 // What a run learns that is behind Postgres, as one that was reset in the Web UI of Temporal: of an execution that has ended, that it is
 // to end as its row did; of a segment that is long over, that the next one follows.
 import { type InTrx, transact } from '../../commands/transact.ts'
-import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
+import type { SegmentState } from '../../db/executions/segmentState.ts'
+import type { SegmentRow } from '../../db/executions/segments.ts'
 import { cancelAgain } from '../../db/executions/writes.ts'
 import { toCancelCode } from '../../rules/wire.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'

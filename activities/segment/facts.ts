@@ -9,7 +9,8 @@ import {
   listMarketingTimes,
   listMemberships,
 } from '../../db/executions/facts.ts'
-import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
+import type { SegmentState } from '../../db/executions/segmentState.ts'
+import type { SegmentRow } from '../../db/executions/segments.ts'
 import type { Row } from '../../db/schema.ts'
 import { findSegmentConditions } from '../../db/segments/reads.ts'
 import { withSegments } from '../../rules/conditions/needs.ts'

@@ -9,12 +9,8 @@ import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
 import { findCallResult } from '../../db/executions/calls.ts'
 import { lockPaused } from '../../db/executions/held.ts'
-import {
-  findSegmentState,
-  insertSegment,
-  type SegmentRow,
-  type SegmentWrites,
-} from '../../db/executions/segments.ts'
+import { findSegmentState } from '../../db/executions/segmentState.ts'
+import { insertSegment, type SegmentRow, type SegmentWrites } from '../../db/executions/segments.ts'
 import { cancelAgain } from '../../db/executions/writes.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'

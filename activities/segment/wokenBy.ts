@@ -1,5 +1,5 @@
 // What has woken an execution out of the wait of the segment before.
-import type { SegmentState } from '../../db/executions/segments.ts'
+import type { SegmentState } from '../../db/executions/segmentState.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 
 type Woken = Pick<SegmentState, 'consumed_by' | 'ended_by' | 'wait_until'>

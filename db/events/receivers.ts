@@ -112,6 +112,13 @@ const LATEST_OF_NAMED = sql`
     union select unnest(v.named_nodes)) as named
   cross join lateral (${latestReceived(sql`w.execution_id`, sql`named.node_id`)}) as latest`
 
+/**
+ * A `select` of the execution of the wait `w`, while it is live. `offset 0` keeps it from a join, for which a plan made while there are few
+ * executions reads them as a whole.
+ */
+const LIVE_OF_WAIT = sql`
+          select x.* from executions x where x.id = w.execution_id and ${isFoundLive('x')} offset 0`
+
 export interface Candidates {
   triggers: readonly TriggerRow[]
   waits: WaitRow[]
@@ -170,8 +177,7 @@ export async function listCandidates(
 }
 
 /**
- * Reads what may concern each of these contacts and events; exported for the test of row types. Planned at each call: a plan for
- * empty tables would read full ones as a whole.
+ * Reads what may concern each of these contacts and events; exported for the tests of row types and plans.
  */
 export async function findConcerned(
   trx: Trx,
@@ -189,11 +195,10 @@ export async function findConcerned(
     }),
   )
   const isOpen = sql`w.workspace_id = ${workspaceId} and w.contact_id = g.contact_id
-          and w.consumed_by is null and w.ended_by is null and ${isFoundLive('x')}
-          and w.execution_id <> g.but_id`
+          and w.consumed_by is null and w.ended_by is null and w.execution_id <> g.but_id`
   const { rows } = await sql<Found>`
-    /* candidates */ with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as g(place integer,
+    with given as (
+      select * from jsonb_to_recordset(${unseen(sql`${JSON.stringify(asked)}::jsonb`)}) as g(place integer,
         contact_id text, event_name text, hmac text, but_id text)
     ), interrupting as materialized (${interruptingOf(workspaceId, isOpen)}
     )
@@ -220,7 +225,10 @@ const butLeft = (
     ? triggers
     : triggers.filter(({ workflow_id }) => !leftIds.includes(workflow_id))
 
-/** A `select` of one JSON: the open waits for an event of the row `g`, and those that are watched. */
+/**
+ * A `select` of one JSON: the open waits for an event of the row `g`, and those that are watched. They are sorted by an expression for a kept
+ * plan: while there are few waits, the index of all of them in that order would look as cheap.
+ */
 const openWaits = (isOpen: RawBuilder<unknown>) => sql`
         select json_agg(json_build_object('execution_id', w.execution_id,
           'workflow_id', x.workflow_id, 'version', x.version, 'watched', w.watched,
@@ -234,8 +242,8 @@ const openWaits = (isOpen: RawBuilder<unknown>) => sql`
             select a.properties from automation_events a
             where a.id = x.trigger_event_id and a.contact_id = x.contact_id)) end,
           'wait_events', (${LATEST_OF_NAMED}))
-          order by w.execution_id, w.segment)
-        from event_waits w join executions x on x.id = w.execution_id
+          order by w.execution_id || '', w.segment)
+        from event_waits w cross join lateral (${LIVE_OF_WAIT}) x
           left join interrupting v on w.watched and v.workflow_id = x.workflow_id and v.version = x.version
         where ${isOpen} and (w.event_name = g.event_name or w.watched)`
 
@@ -267,7 +275,7 @@ function happeningNames(
 const interruptingOf = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>) => sql`
       select v.workflow_id, v.version, v.interrupts, array(${namedNodes(sql`v.interrupts::text`)}) as named_nodes
       from (select distinct o.workflow_id, o.version from given g cross join lateral (
-          select x.workflow_id, x.version from event_waits w join executions x on x.id = w.execution_id
+          select x.workflow_id, x.version from event_waits w cross join lateral (${LIVE_OF_WAIT}) x
           where ${isOpen} and w.watched offset 0) as o) as o
         join workflow_versions v on v.workflow_id = o.workflow_id and v.version = o.version
       where v.workspace_id = ${workspaceId} and v.interrupts is not null`

@@ -5,6 +5,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Json } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import type { Trx } from '../connect.ts'
+import { unseen } from '../unseen.ts'
 import { isFoundLive } from './live.ts'
 
 export interface AskedEntry {
@@ -51,10 +52,9 @@ export async function listAdmissions(
         (select a.properties from automation_events a where a.id = x.trigger_event_id and a.contact_id = x.contact_id), x.properties) as of) began
       where began.of #> g.key_path is not distinct from g.key_value::jsonb
         and (g.key_status is null or coalesce(began.of ->> 'status', g.key_status) = g.key_status))))`
-  // Planned at each call: a plan for an empty table would read a full one as a whole.
   const { rows } = await sql<Admission>`
-    /* admissions */ with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(place integer, contact_id text,
+    with given as (
+      select * from jsonb_to_recordset(${unseen(sql`${JSON.stringify(given)}::jsonb`)}) as g(place integer, contact_id text,
         workflow_id text, look text, since timestamptz, key_path text[], key_value text, key_status text, often_since timestamptz)
     )
     select

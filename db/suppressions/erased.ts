@@ -18,7 +18,7 @@ const keepStronger = sql`on conflict (workspace_id, address_hmac) do update set
 export const isErasedSuppressed = (
   workspaceId: RawBuilder<unknown>,
   hmac: RawBuilder<unknown>,
-  now: Date,
+  now: RawBuilder<unknown>,
 ): RawBuilder<boolean> => sql<boolean>`exists (select from erased_suppressions g
         where g.workspace_id = ${workspaceId} and g.address_hmac = ${hmac}
           and (g.expires_at is null or g.expires_at > ${now}))`

@@ -2,7 +2,10 @@
 // that is kept.
 import { beforeAll, expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
+import { type ArrivedEvent, findConcerned } from '../../db/events/receivers.ts'
 import { insertUnawaitedEvents } from '../../db/events/writes.ts'
+import { type AskedEntry, listAdmissions } from '../../db/executions/admissions.ts'
+import { findSegmentState } from '../../db/executions/segmentState.ts'
 import { insertSegment, type SegmentWrites } from '../../db/executions/segments.ts'
 import { cancelExecutions, closeExecution } from '../../db/executions/writes.ts'
 import { workerSettings } from '../../db/settings.ts'
@@ -46,6 +49,17 @@ const event = {
   depth: 0,
 }
 
+const hmac = Buffer.alloc(32)
+const at = { executionId: 'exe_1', segment: 1, waitedAt: 'wait', hmac, now: now() }
+const contact = { id: 'con_1', firstSeen: now(), properties: {}, before: {}, isNew: false }
+const arrived = { eventName: 'ordered', contact, hmac: () => hmac, now: now() } as ArrivedEvent
+const entry: AskedEntry = {
+  contactId: 'con_1',
+  workflowId: 'wfl_1',
+  earlier: 'any',
+  key: null,
+  oftenSince: now(),
+}
 const cancelled = { status: 'CANCELLED', reason: 'by hand', outcome: null, error: null } as const
 const why = { code: 'cancelled', reason: 'by hand' } as const
 
@@ -59,7 +73,7 @@ async function readsOf(texts: readonly string[]): Promise<string[]> {
       const index = given['Index Name'] ?? given['Node Type']
       const isOfIndex = given['Node Type'] === 'Bitmap Index Scan'
       if (
-        !/^(contacts|event_waits|executions|execution_steps|execution_segments|http_calls)/.test(
+        !/^(contacts|event_waits|executions|execution_steps|execution_segments|http_calls|automation_events)/.test(
           given['Relation Name'] ?? index,
         )
       )
@@ -78,6 +92,9 @@ beforeAll(async () => {
     (trx) => insertSegment(trx, workspaceId, writes),
     (trx) => insertSegment(trx, workspaceId, { ...writes, end }),
     (trx) => insertUnawaitedEvents(trx, workspaceId, [event], now()),
+    (trx) => findSegmentState(trx, workspaceId, at),
+    (trx) => findConcerned(trx, workspaceId, [{ event: arrived }]),
+    (trx) => listAdmissions(trx, workspaceId, [entry]),
     (trx) => closeExecution(trx, 'exe_1', cancelled, now()),
     (trx) => cancelExecutions(trx, workspaceId, { executionId: 'exe_1' }, why, now()),
   ]
@@ -87,7 +104,7 @@ beforeAll(async () => {
 test('before the tables were ever analyzed, while they are empty, while they grow, and when they are full', {
   timeout: 120_000,
 }, async () => {
-  expect(statements).toHaveLength(6)
+  expect(statements).toHaveLength(9)
   const fill = (from: number, to: number) => addAutomation(db, from, to)
   for (const reads of await whileTablesGrow(db, fill, () => readsOf(statements))) {
     expect(reads.length).toBeGreaterThan(1)

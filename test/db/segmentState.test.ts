@@ -1,7 +1,7 @@
 // A segment decides by its own clock, not by that of Postgres.
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { findSegmentState } from '../../db/executions/segments.ts'
+import { findSegmentState } from '../../db/executions/segmentState.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { design, insertFlow, mail, onEvent, recordEvent } from '../setup/flows.ts'
 import { newId, seedWorkspace } from '../setup/harness.ts'
