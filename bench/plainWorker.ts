@@ -119,7 +119,7 @@ const handlers = {
       log,
       now,
       // Its executions write no segments, by which the starter knows that one has begun.
-      startsAhead: [{ size: Number.POSITIVE_INFINITY, for_ms: 0 }],
+      startsAhead: [{ size: Number.POSITIVE_INFINITY, within_ms: 0 }],
       onOutbox: (wake) => listen(databaseUrl, 'dripline_outbox', wake, failed),
     })
   },

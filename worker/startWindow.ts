@@ -5,26 +5,24 @@
 import { LRUCache } from 'lru-cache'
 import type { WorkspaceId } from '../rules/ids.ts'
 
-/** So many executions of one workspace may this process have started that have not begun. */
-interface Bound {
+export interface StartBound {
+  /** How many executions of one workspace this process may have started that have not begun. A workflow alone gets half. */
   size: number
-  /** Those count that were started within this time, in ms. */
-  for_ms: number
+  /** Only those that were started within this time count, in ms. */
+  within_ms: number
 }
 
 /**
- * A workflow alone gets half of each.
- *
  * The first is for what Temporal is busy with: 24 are less than a worker runs local activities at once (`LOCAL_ACTIVITIES_MAX` in
  * `createWorker.ts`). With more of them it may take over a second to record that a workflow task was started, and the task is then lost until
  * its ten seconds are over (temporalio/temporal#11733). An execution that has not begun after three seconds waits for something else (its
  * contact is held, its mail is rendered slowly), so that it must not stand before others that could begin.
  *
- * The second is for what cannot begin at all.
+ * The second is for what cannot begin at all: 64 of a workflow. After a minute they count no longer.
  */
-const USUAL: readonly Bound[] = [
-  { size: 48, for_ms: 3_000 },
-  { size: 128, for_ms: 60_000 },
+const USUAL: readonly StartBound[] = [
+  { size: 48, within_ms: 3_000 },
+  { size: 128, within_ms: 60_000 },
 ]
 
 interface Started {
@@ -42,14 +40,27 @@ type NotBegun = (workspaceId: WorkspaceId, executionIds: string[]) => Promise<st
 export type StartWindow = ReturnType<typeof createStartWindow>
 
 /** Makes the windows of one starter. */
-export function createStartWindow(notBegun: NotBegun, bounds: readonly Bound[] = USUAL) {
-  const forget_ms = Math.max(...bounds.map(({ for_ms }) => for_ms))
+export function createStartWindow(notBegun: NotBegun, bounds: readonly StartBound[] = USUAL) {
+  const forget_ms = Math.max(...bounds.map(({ within_ms }) => within_ms))
   /** By workspace: the executions that were started, by their ids. */
   const started = new LRUCache<WorkspaceId, Map<string, Started>>({ max: WORKSPACES_MAX })
 
+  /** Those that no bound counts any more are its first. */
+  const forget = (ahead: Map<string, Started>): void => {
+    const since = performance.now() - forget_ms
+    for (const [id, { at }] of ahead) {
+      if (at >= since) break
+      ahead.delete(id)
+    }
+  }
+
   /** A workflow may start one more while it has fewer ahead than are free: alone it gets half, two get a third each. */
-  const freeIn = ({ size, for_ms }: Bound, workflowId: string, ahead: Started[]): number => {
-    const since = performance.now() - for_ms
+  const freeIn = (
+    { size, within_ms }: StartBound,
+    workflowId: string,
+    ahead: Started[],
+  ): number => {
+    const since = performance.now() - within_ms
     const counted = ahead.filter(({ at }) => at >= since)
     const own = counted.filter((one) => one.workflowId === workflowId)
     return Math.max(0, Math.ceil((size - counted.length - own.length) / 2))
@@ -72,15 +83,18 @@ export function createStartWindow(notBegun: NotBegun, bounds: readonly Bound[] =
         const free = freeFor(workflowId, ahead)
         if (!ahead || free > 0 || asked.has(workspaceId)) return free
         asked.add(workspaceId)
+        forget(ahead)
         const open = new Set(await notBegun(workspaceId, [...ahead.keys()]))
-        const since = performance.now() - forget_ms
-        for (const [id, { at }] of ahead) if (!open.has(id) || at < since) ahead.delete(id)
+        for (const id of ahead.keys()) if (!open.has(id)) ahead.delete(id)
         return freeFor(workflowId, ahead)
       }
     },
     /** Counts an execution that was started. */
     add(workspaceId: WorkspaceId, workflowId: string, executionId: string): void {
       const ahead = started.get(workspaceId) ?? new Map<string, Started>()
+      forget(ahead)
+      // Deleted first, so that the map is in the order of time.
+      ahead.delete(executionId)
       ahead.set(executionId, { workflowId, at: performance.now() })
       started.set(workspaceId, ahead)
     },

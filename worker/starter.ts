@@ -9,7 +9,7 @@ import type { Log } from '../runtime/log.ts'
 import { createPulse } from '../runtime/pulse.ts'
 import { createBatches } from './batches.ts'
 import { createOutage } from './outage.ts'
-import { createStartWindow, type StartWindow } from './startWindow.ts'
+import { createStartWindow, type StartBound, type StartWindow } from './startWindow.ts'
 
 const BATCH_MAX = 64
 const POLL_MS = 1_000
@@ -29,7 +29,7 @@ export interface StarterDeps {
   log: Log
   now: () => Date
   /** How many executions of a workspace may be started that have not begun; the usual bounds when absent. */
-  startsAhead?: Parameters<typeof createStartWindow>[1]
+  startsAhead?: readonly StartBound[]
   /** Listens for committed outbox rows. Returns a function that stops listening. */
   onOutbox: (wake: () => void) => () => Promise<void>
 }

@@ -1,5 +1,4 @@
 // Where a segment begins: at the trigger, or as what ended the wait or the call of the segment before says.
-
 import type { SegmentState } from '../../db/executions/segmentState.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
 import type { Design } from '../../rules/design/types.ts'

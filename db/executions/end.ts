@@ -15,8 +15,8 @@ export interface ExecutionEnd {
 }
 
 /**
- * The assignments of an `update executions`. Use it with the condition that it is live, because an ended execution must
- * not change.
+ * The assignments of an `update executions`. Use it only for rows that are live (`isFoundLive`), because an ended execution
+ * must not change.
  */
 export function endColumns(
   end: ExecutionEnd,
@@ -40,7 +40,8 @@ export const forgetRequests = (ids: RawBuilder<unknown>): RawBuilder<unknown> =>
  * Steps of a `with` that end matching live executions at their last logged step and delete their open waits, requests that are
  * still to be made and what they are suspected of. Those of a contact who was erased lose the address, before webhooks are told of their
  * end. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones. All is found by their ids, as an array: by a join
- * with them, a plan that was kept from when the tables were small would read all that is live.
+ * with them, or by "is null" of waits, a plan that was kept from when the
+ * tables were small would read all that is live.
  * @param fits condition on `executions x`
  */
 export function endLive(

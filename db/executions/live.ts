@@ -13,7 +13,7 @@ const endedStatus = (alias?: string) =>
   sql.ref(alias === undefined ? 'ended_status' : `${alias}.ended_status`)
 
 /**
- * The same for rows that are found by their ids or their contacts: no partial index is taken for it. A plan that is made once, while
+ * The same for rows that are found by their ids, or by all of a contact's: no partial index is taken for it. A plan that is made once, while
  * the tables are empty, would read the index of all that is live.
  */
 export const isFoundLive = (alias?: string) =>

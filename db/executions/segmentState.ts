@@ -1,4 +1,4 @@
-// Reads the state from which a segment decides.
+// Reads, under the contact's lock, the state from which a segment decides.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'

@@ -1,4 +1,4 @@
-// Reads what a segment of an execution starts from, and writes its results in one statement.
+// Reads an execution with the results of its segments, and writes a segment in one statement.
 
 import { sql } from 'kysely'
 import { ENGINE } from '../../rules/engine.ts'

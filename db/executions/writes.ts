@@ -66,8 +66,9 @@ export async function cancelExecutions(
     select 'cancel' as kind, id as execution_id, workspace_id, workflow_id, contact_id,
       jsonb_build_object('reason', ${why.code}::text) as payload
     from ended`
-  // The comment keeps the statement unnamed (db/statementNames.ts), so that it is planned by how much there is now: of two indexes of live
-  // executions, a plan that was kept from when there were few may read the wrong one.
+  // The comment keeps the statement unnamed (db/statementNames.ts), so that it is planned by how much there is now: a plan that was kept
+  // from when there were few live executions may read `executions_live_version` in place of `executions_live`. That takes `isLive`, too: the
+  // condition of `endLive` takes no partial index.
   const { rows } = await sql<{ id: string }>`
     /* cancel */ with ${endLive(fits, end, now)}, written as (${outboxRows(told, now)})
     select id from ended order by id

@@ -113,9 +113,10 @@ async function pagesRead(events: ArrivedEvent[]): Promise<number> {
     log: ({ query }) => void asked.push(query),
   })
   await listCandidates(listening as unknown as Trx, workspaceId, events)
-  const query = asked.find(({ sql: text }) => text.includes('/* candidates */'))
-  const { rows } = await pool.query(`explain (analyze, buffers, format json) ${query?.sql}`, [
-    ...(query?.parameters ?? []),
+  const query = asked.find(({ sql: text }) => text.includes('interrupting as materialized'))
+  if (!query) throw new Error('the statement of findConcerned was not sent')
+  const { rows } = await pool.query(`explain (analyze, buffers, format json) ${query.sql}`, [
+    ...query.parameters,
   ])
   const { Plan: plan } = rows[0]['QUERY PLAN'][0]
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']

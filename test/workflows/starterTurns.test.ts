@@ -30,7 +30,8 @@ const begin = async () => {
     namespace,
     log: createLog('starter', 'silent'),
     now,
-    startsAhead: [{ size: 2 * AHEAD, for_ms: 60_000 }],
+    // For a minute: no worker runs here, and by the usual bounds more would start after three seconds.
+    startsAhead: [{ size: 2 * AHEAD, within_ms: 60_000 }],
     onOutbox: (heard) => listen(url, 'dripline_outbox', heard, () => undefined),
   })
 }

@@ -7,7 +7,7 @@ const [a, b] = ['ws_a', 'ws_b'] as [WorkspaceId, WorkspaceId]
 const all = async (_: WorkspaceId, ids: string[]) => ids
 
 test('a window fills with what was started, and another workspace has its own', async () => {
-  const window = createStartWindow(all, [{ size: 4, for_ms: 60_000 }])
+  const window = createStartWindow(all, [{ size: 4, within_ms: 60_000 }])
   expect(await window.round()(a, 'wf_1')).toBe(2)
   window.add(a, 'wf_1', 'exe_1')
   window.add(a, 'wf_1', 'exe_1')
@@ -17,7 +17,7 @@ test('a window fills with what was started, and another workspace has its own', 
 })
 
 test('a workflow leaves the others of its workspace some, however many ask', async () => {
-  const window = createStartWindow(all, [{ size: 8, for_ms: 60_000 }])
+  const window = createStartWindow(all, [{ size: 8, within_ms: 60_000 }])
   const fill = async (workflowId: string) => {
     let count = 0
     while ((await window.round()(a, workflowId)) > 0)
@@ -35,7 +35,7 @@ test('what has begun makes place; what is asked for is what was started, and onl
       asked.push(ids)
       return ids.filter((id) => open.has(id))
     },
-    [{ size: 6, for_ms: 60_000 }],
+    [{ size: 6, within_ms: 60_000 }],
   )
   for (const id of ['exe_1', 'exe_2', 'exe_3']) window.add(a, 'wf_1', id)
   expect(await window.round()(a, 'wf_1')).toBe(1)
@@ -50,7 +50,7 @@ test('a round asks once for a workspace, however many of its workflows find no p
       asked += 1
       return ids
     },
-    [{ size: 1, for_ms: 60_000 }],
+    [{ size: 1, within_ms: 60_000 }],
   )
   window.add(a, 'wf_0', 'exe_0')
   const free = window.round()
@@ -61,7 +61,7 @@ test('a round asks once for a workspace, however many of its workflows find no p
 test('what never begins counts no longer after its time', async () => {
   vi.useFakeTimers()
   try {
-    const window = createStartWindow(all, [{ size: 2, for_ms: 1_000 }])
+    const window = createStartWindow(all, [{ size: 2, within_ms: 1_000 }])
     window.add(a, 'wf_1', 'exe_1')
     expect(await window.round()(a, 'wf_1')).toBe(0)
     vi.advanceTimersByTime(1_001)
@@ -71,7 +71,7 @@ test('what never begins counts no longer after its time', async () => {
   }
 })
 
-test('what has not begun after some seconds stands before no other, until very much waits', async () => {
+test('executions that have not begun after three seconds make place for 24 more of their workflow, until 64 were started within a minute', async () => {
   vi.useFakeTimers()
   try {
     const window = createStartWindow(all)
@@ -87,6 +87,26 @@ test('what has not begun after some seconds stands before no other, until very m
       vi.advanceTimersByTime(1_000)
     }
     expect(filled).toEqual([24, 0, 0, 0, 24, 0, 0, 0, 16, 0, 0, 0])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('what was started over a minute ago is forgotten, though the window was never full', async () => {
+  vi.useFakeTimers()
+  try {
+    const asked: string[][] = []
+    const window = createStartWindow(async (_, ids) => {
+      asked.push(ids)
+      return ids
+    })
+    for (let n = 0; n < 100; n++) {
+      window.add(a, 'wf_1', `exe_${n}`)
+      vi.advanceTimersByTime(10_000)
+    }
+    let count = 0
+    while ((await window.round()(a, 'wf_1')) > 0) window.add(a, 'wf_1', `more_${count++}`)
+    expect(asked[0]?.slice(0, 6)).toEqual([94, 95, 96, 97, 98, 99].map((n) => `exe_${n}`))
   } finally {
     vi.useRealTimers()
   }
