@@ -84,11 +84,15 @@ export function createStartWindow(notBegun: NotBegun, bounds: readonly StartBoun
         if (!ahead || free > 0 || asked.has(workspaceId)) return free
         asked.add(workspaceId)
         forget(ahead)
-        const open = new Set(await notBegun(workspaceId, [...ahead.keys()]))
-        for (const id of ahead.keys()) if (!open.has(id)) ahead.delete(id)
+        // Others may be started meanwhile, of which nothing was asked.
+        const ids = [...ahead.keys()]
+        const open = new Set(await notBegun(workspaceId, ids))
+        for (const id of ids) if (!open.has(id)) ahead.delete(id)
         return freeFor(workflowId, ahead)
       }
     },
+    /** How many started executions of a workspace are remembered. */
+    size: (workspaceId: WorkspaceId): number => started.get(workspaceId)?.size ?? 0,
     /** Counts an execution that was started. */
     add(workspaceId: WorkspaceId, workflowId: string, executionId: string): void {
       const ahead = started.get(workspaceId) ?? new Map<string, Started>()

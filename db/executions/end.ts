@@ -39,22 +39,25 @@ export const forgetRequests = (ids: RawBuilder<unknown>): RawBuilder<unknown> =>
 /**
  * Steps of a `with` that end matching live executions at their last logged step and delete their open waits, requests that are
  * still to be made and what they are suspected of. Those of a contact who was erased lose the address, before webhooks are told of their
- * end. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones. All is found by their ids, as an array: by a join
- * with them, or by "is null" of waits, a plan that was kept from when the
- * tables were small would read all that is live.
+ * end. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones. What belongs to them is found by their
+ * ids as an array: by a join with them, or by "is null" of waits, a plan that was kept from when the tables were small would read all that is
+ * live. The update itself is a join, since it may end very many.
  * @param fits condition on `executions x`
+ * @param found a further condition by which the update finds them, for a plan that is kept
  */
 export function endLive(
   fits: RawBuilder<SqlBool>,
   end: ExecutionEnd,
   now: Date,
+  found: RawBuilder<SqlBool> = sql`true`,
 ): RawBuilder<unknown> {
   const last = {
     stepId: sql<string>`coalesce(last.node_id, '')`,
     stepCount: sql<number>`coalesce(last.seq, 0)`,
   }
   return sql`last as (
-      select x.id, s.node_id, s.seq, exists (select from contacts c where c.id = x.contact_id) as has_contact
+      select x.id, s.node_id, s.seq, exists (select from contacts c
+        where c.workspace_id = x.workspace_id and c.id = x.contact_id) as has_contact
       from executions x left join lateral (
         select node_id, seq from execution_steps
         where execution_id = x.id order by seq desc limit 1) s on true
@@ -64,7 +67,7 @@ export function endLive(
       update executions x set ${endColumns(end, last, now)},
         email = case when last.has_contact then x.email else '' end,
         properties = case when last.has_contact then x.properties end
-      from last where x.id = any(array(select id from last)) and x.id = last.id and ${isFoundLive('x')}
+      from last where ${found} and x.id = last.id and ${isFoundLive('x')}
       returning x.id, x.workspace_id, x.workflow_id, x.contact_id
     ), unwaited as (
       delete from event_waits

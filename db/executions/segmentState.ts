@@ -43,8 +43,8 @@ export interface SegmentState<Result = unknown> {
 
 /**
  * The state from which the segment decides at `now`, after the wait at the node `waitedAt` ('' if there was none). A separate
- * statement after the lock, because only then is its snapshot current. With `offset 0` Postgres does not read the suppressions as a whole, as it
- * does while they are few.
+ * statement after the lock, because only then is its snapshot current. `offset 0` keeps the look at suppressions from a hash of all of them, which a
+ * plan made while they are few would make at each call.
  */
 export async function findSegmentState<Result = unknown>(
   trx: Trx,
@@ -65,7 +65,7 @@ export async function findSegmentState<Result = unknown>(
       e.created_at as entered_at, e.chain_depth,
       coalesce((${isPaused(sql`e.workflow_id`)}), false) as is_paused,
       coalesce(last.ended_by is null and (${cancelsHeld(sql`last.held_workflow_id`)}), false) as awaits_cancel,
-      (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
+      (select properties from automation_events where id = e.trigger_event_id and contact_id = e.contact_id) as trigger_properties,
       ${receivedEvents(sql`e.id`)} as wait_events,
       exists (select from opt_outs o
         where o.workspace_id = e.workspace_id and o.address_hmac = ${hmac}

@@ -142,8 +142,9 @@ export async function closeExecution(
   end: ExecutionEnd,
   now: Date,
 ): Promise<void> {
+  const isThis = sql<SqlBool>`x.id = ${executionId}`
   await sql`select from executions where id = ${executionId} for update`.execute(trx)
   await sql`
-    with ${endLive(sql<SqlBool>`x.id = ${executionId}`, end, now)} select from ended
+    with ${endLive(isThis, end, now, isThis)} select from ended
   `.execute(trx)
 }
