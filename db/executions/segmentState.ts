@@ -43,8 +43,8 @@ export interface SegmentState<Result = unknown> {
 
 /**
  * The state from which the segment decides at `now`, after the wait at the node `waitedAt` ('' if there was none). A separate
- * statement after the lock, because only then is its snapshot current. `offset 0` keeps the look at suppressions from a hash of all of them, which a
- * plan made while they are few would make at each call.
+ * statement after the lock, because only then is its snapshot current. `offset 0` keeps the looks at suppressions from a hash of all of them, which
+ * a plan made while they are few would make at each call.
  */
 export async function findSegmentState<Result = unknown>(
   trx: Trx,

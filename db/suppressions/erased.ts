@@ -21,7 +21,7 @@ export const isErasedSuppressed = (
   now: RawBuilder<unknown>,
 ): RawBuilder<boolean> => sql<boolean>`exists (select from erased_suppressions g
         where g.workspace_id = ${workspaceId} and g.address_hmac = ${hmac}
-          and (g.expires_at is null or g.expires_at > ${now}))`
+          and (g.expires_at is null or g.expires_at > ${now}) offset 0)`
 
 /** Suppresses an erased address. A stored suppression is replaced only by a stronger one. */
 export async function suppressErased(
