@@ -39,32 +39,33 @@ type NotBegun = (workspaceId: WorkspaceId, executionIds: string[]) => Promise<st
 
 export type StartWindow = ReturnType<typeof createStartWindow>
 
+/** Forgets those that were started before, which are the first. */
+function forgetBefore(since: number, ahead: Map<string, Started>): void {
+  for (const [id, { at }] of ahead) {
+    if (at >= since) break
+    ahead.delete(id)
+  }
+}
+
+/** A workflow may start one more while it has fewer ahead than are free: alone it gets half, two get a third each. */
+function freeIn(
+  { size, within_ms }: StartBound,
+  workflowId: string,
+  ahead: readonly Started[],
+): number {
+  const since = performance.now() - within_ms
+  const counted = ahead.filter(({ at }) => at >= since)
+  const own = counted.filter((one) => one.workflowId === workflowId)
+  return Math.max(0, Math.ceil((size - counted.length - own.length) / 2))
+}
+
 /** Makes the windows of one starter. */
 export function createStartWindow(notBegun: NotBegun, bounds: readonly StartBound[] = USUAL) {
   const forget_ms = Math.max(...bounds.map(({ within_ms }) => within_ms))
   /** By workspace: the executions that were started, by their ids. */
   const started = new LRUCache<WorkspaceId, Map<string, Started>>({ max: WORKSPACES_MAX })
 
-  /** Those that no bound counts any more are its first. */
-  const forget = (ahead: Map<string, Started>): void => {
-    const since = performance.now() - forget_ms
-    for (const [id, { at }] of ahead) {
-      if (at >= since) break
-      ahead.delete(id)
-    }
-  }
-
-  /** A workflow may start one more while it has fewer ahead than are free: alone it gets half, two get a third each. */
-  const freeIn = (
-    { size, within_ms }: StartBound,
-    workflowId: string,
-    ahead: Started[],
-  ): number => {
-    const since = performance.now() - within_ms
-    const counted = ahead.filter(({ at }) => at >= since)
-    const own = counted.filter((one) => one.workflowId === workflowId)
-    return Math.max(0, Math.ceil((size - counted.length - own.length) / 2))
-  }
+  const forget = (ahead: Map<string, Started>) => forgetBefore(performance.now() - forget_ms, ahead)
 
   const freeFor = (workflowId: string, ahead: Map<string, Started> | undefined): number => {
     const all = [...(ahead?.values() ?? [])]

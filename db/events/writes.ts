@@ -112,9 +112,12 @@ export async function insertEvent(
   return row
 }
 
-/** How many events have been counted for a contact whose lock the transaction holds: what an execution that starts now has before it. */
-export const eventsOf = (contactId: RawBuilder<unknown>) =>
-  sql`(select c.event_count from contacts c where c.id = ${contactId})`
+/**
+ * How many events have been counted for a contact whose lock the transaction holds: what an execution that starts now has before it. The
+ * workspace is named, since a plan that is made while there are few contacts may read an index that begins with it.
+ */
+export const eventsOf = (workspaceId: WorkspaceId, contactId: RawBuilder<unknown>) =>
+  sql`(select c.event_count from contacts c where c.workspace_id = ${workspaceId} and c.id = ${contactId})`
 
 /** An automation event that no trigger and no wait is interested in. */
 interface UnawaitedEvent {
@@ -197,7 +200,7 @@ export async function insertConsequences(
       insert into executions (id, workspace_id, workflow_id, version, contact_id, email,
         trigger_node_id, trigger_event_id, properties, chain_depth, created_at, updated_at, events_before)
       select s.id, ${workspaceId}, s.workflow_id, s.version, g.contact_id, g.email, s.node_id,
-        case when s.properties is null then g.event_row_id end, s.properties, g.depth, g.at, g.at, ${eventsOf(sql`g.contact_id`)}
+        case when s.properties is null then g.event_row_id end, s.properties, g.depth, g.at, g.at, ${eventsOf(workspaceId, sql`g.contact_id`)}
       from given g join jsonb_to_recordset(${JSON.stringify(starts)}::jsonb)
         as s(id text, contact_id text, workflow_id text, version int, node_id text, properties jsonb)
         on s.contact_id = g.contact_id

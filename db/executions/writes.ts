@@ -125,7 +125,7 @@ export async function insertManualStart(
       values (${start.id}, ${workspaceId}, ${start.workflowId}, ${start.version},
         ${start.contactId}, ${start.email}, ${start.triggerNodeId},
         ${JSON.stringify(start.properties)}::jsonb, ${start.depth ?? 0}, ${start.now}, ${start.now},
-        ${eventsOf(sql`${start.contactId}`)})
+        ${eventsOf(workspaceId, sql`${start.contactId}`)})
       returning id, workspace_id, workflow_id, contact_id
     )
     ${outboxRows(told, start.now)}

@@ -116,7 +116,7 @@ export async function insertScheduledStarts(
         trigger_node_id, properties, scheduled_at, created_at, updated_at, events_before)
       select s.id, ${workspaceId}, ${workflowId}, ${version}::int, s.contact_id, s.email, ${nodeId},
         ${properties}::jsonb, ${scheduledAt}::timestamptz, ${now}::timestamptz, ${now}::timestamptz,
-        ${eventsOf(sql`s.contact_id`)}
+        ${eventsOf(workspaceId, sql`s.contact_id`)}
       from jsonb_to_recordset(${JSON.stringify(starts)}::jsonb)
         as s(id text, contact_id text, email text)
       on conflict (workflow_id, trigger_node_id, scheduled_at, contact_id)

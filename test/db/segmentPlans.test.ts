@@ -8,7 +8,12 @@ import { insertUnawaitedEvents } from '../../db/events/writes.ts'
 import { type AskedEntry, listAdmissions } from '../../db/executions/admissions.ts'
 import { findSegmentState } from '../../db/executions/segmentState.ts'
 import { insertSegment, type SegmentWrites } from '../../db/executions/segments.ts'
-import { cancelExecutions, closeExecution } from '../../db/executions/writes.ts'
+import {
+  cancelExecutions,
+  closeExecution,
+  insertManualStart,
+  type ManualStart,
+} from '../../db/executions/writes.ts'
 import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -63,6 +68,16 @@ const entry: AskedEntry = {
   key: null,
   oftenSince: now(),
 }
+const start: ManualStart = {
+  id: 'exe_0',
+  workflowId: 'wfl_1',
+  version: 1,
+  contactId: 'con_1',
+  email: '1@mail.test',
+  triggerNodeId: 'start',
+  properties: {},
+  now: now(),
+}
 const cancelled = { status: 'CANCELLED', reason: 'by hand', outcome: null, error: null } as const
 
 async function firstColumnsOfIndexes(): Promise<Map<string, string>> {
@@ -113,6 +128,7 @@ beforeAll(async () => {
     (trx) => findSegmentState(trx, workspaceId, at),
     (trx) => findConcerned(trx, workspaceId, [{ event: arrived }]),
     (trx) => listAdmissions(trx, workspaceId, [entry]),
+    (trx) => insertManualStart(trx, workspaceId, start),
     (trx) => closeExecution(trx, 'exe_1', cancelled, now()),
   ]
   for (const one of all) statements.push(...(await captureSql(one)))
@@ -121,7 +137,7 @@ beforeAll(async () => {
 test('segments and ends of executions find rows by ids, before the tables were ever analyzed, while they are empty, while they grow, and when they are full', {
   timeout: 120_000,
 }, async () => {
-  expect(statements).toHaveLength(8)
+  expect(statements).toHaveLength(9)
   const fill = (from: number, to: number) => addAutomation(db, from, to)
   for (const reads of await whileTablesGrow(db, fill, () => readsOf(statements))) {
     expect(reads.length).toBeGreaterThan(1)
