@@ -107,13 +107,10 @@ test('what was started over a minute ago is forgotten, though the window was nev
 })
 
 test('what is started while it is asked who has begun counts', async () => {
-  const window = createStartWindow(
-    async () => {
-      window.add(a, 'wf_1', 'exe_2')
-      return []
-    },
-    [{ size: 2, within_ms: 60_000 }],
-  )
+  const window = createStartWindow(async () => {
+    window.add(a, 'wf_1', 'exe_2')
+    return []
+  }, [{ size: 2, within_ms: 60_000 }])
   window.add(a, 'wf_1', 'exe_1')
   expect(await window.round()(a, 'wf_1')).toBe(0)
 })
