@@ -1,11 +1,11 @@
 // The plans of what a lane asks are kept by each connection, so they must be the same for an empty queue and for a long one.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
 import { type Claim, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { listArrivals, listLines, readLines } from '../../db/deliveries/lines.ts'
-import type { Database } from '../../db/schema.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { applySettings } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
@@ -16,16 +16,12 @@ const { queue } = queueAt(db, new Date('2026-03-02T09:00:00Z'))
 
 /** The settings of a lane's connections, and a statement that it sends there. */
 async function statementsOf(work: (trx: Trx) => Promise<unknown>): Promise<CompiledQuery[]> {
-  const sent: CompiledQuery[] = []
-  const listening = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void sent.push(query),
-  })
+  const { db: listening, asked } = noteQueries(pool)
   await transact({ db: listening, wake: () => undefined }, async (inTrx) => {
     await applySettings(inTrx.db)
     await work(inTrx.db)
   })
-  return sent.filter((query) => /set_config|deliveries/.test(query.sql))
+  return asked.filter((query) => /set_config|deliveries/.test(query.sql))
 }
 
 /** How the last statement reads tables, as it is planned after the others and without its parameters. */

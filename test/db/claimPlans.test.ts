@@ -1,9 +1,9 @@
 // How a claim reads its tables: by indexes, and only the rows that it takes.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { type Claim, claimDeliveries } from '../../db/deliveries/claim.ts'
-import type { Database } from '../../db/schema.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { applySettings } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
@@ -22,11 +22,7 @@ const LOOKED_AT = ['executions', 'opt_outs', 'suppressions', 'emails', 'contacts
 
 /** Runs a claim under EXPLAIN ANALYZE, by the plan that a connection keeps. @returns how it read the table */
 async function planOf(asked: Claim) {
-  const sent: CompiledQuery[] = []
-  const listening = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void sent.push(query),
-  })
+  const { db: listening, asked: sent } = noteQueries(pool)
   await transact({ db: listening, wake: () => undefined }, async (inTrx) => {
     await applySettings(inTrx.db)
     await claimDeliveries(inTrx.db, { ...asked, now: new Date(0) })

@@ -1,5 +1,5 @@
 // What workers ask of deleted audiences is found by indexes, in their order, however much the tables have grown since Postgres last looked.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { forgetAudiencePage } from '../../commands/audiences/forgetDeleted.ts'
 import {
@@ -8,8 +8,8 @@ import {
   findDeletedSummary,
 } from '../../db/audiences/deleted.ts'
 import type { Trx } from '../../db/connect.ts'
-import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { whileTablesGrow } from '../setup/growingTables.ts'
 import { seedWorkspace } from '../setup/harness.ts'
@@ -38,11 +38,7 @@ async function fill(from: number, to: number): Promise<void> {
 
 /** The statements of a page that is the last, so that they are all there, and of the look before. */
 async function statementsOf(): Promise<CompiledQuery[]> {
-  const asked: CompiledQuery[] = []
-  const listening = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: listening, asked } = noteQueries(pool)
   await findDeletedAudience(listening, { after: '', but: [] })
   await findDeletedSummary(listening)
   await forgetAudiencePage(

@@ -1,12 +1,11 @@
 // What an arriving event and a segment read of an execution's earlier waits, however many laps those make.
-import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { listCandidates } from '../../db/events/receivers.ts'
 import { findSegmentState } from '../../db/executions/segmentState.ts'
-import type { Database } from '../../db/schema.ts'
 import { apiSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf, readBy } from '../setup/planNodes.ts'
 
@@ -31,11 +30,7 @@ await pool.query(`insert into event_waits (execution_id, segment, node_id, works
   from generate_series(1, ${LAPS}) n`)
 await pool.query('analyze')
 
-const asked: CompiledQuery[] = []
-const watched = new Kysely<Database>({
-  dialect: new PostgresDialect({ pool }),
-  log: ({ query }) => void asked.push(query),
-})
+const { db: watched, asked } = noteQueries(pool)
 
 /** What it finds of an open wait with that filter, and how many rows of earlier waits and their events it read. */
 async function readWith(filter: object | null) {

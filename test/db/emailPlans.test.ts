@@ -1,14 +1,14 @@
 // How the statements that accept emails look for contacts, suppressions and receivers: by their addresses, never all that a workspace has. Their
 // plans are kept for each connection, so they must do so while the tables are empty, too.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { insertEmail } from '../../db/emails/insert.ts'
 import { insertEmails, type PlainEmail } from '../../db/emails/insertMany.ts'
 import { listSendFacts } from '../../db/emails/sendFacts.ts'
-import type { Database } from '../../db/schema.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { newTestEmail } from '../setup/acceptedMail.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { whileTablesGrow } from '../setup/growingTables.ts'
 import { seedWorkspace } from '../setup/harness.ts'
@@ -28,11 +28,7 @@ const conditions: Record<string, RegExp> = {
 }
 
 async function statementsOf(): Promise<string[]> {
-  const asked: CompiledQuery[] = []
-  const listening = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: listening, asked } = noteQueries(pool)
   const { workspaceId, domainId } = await seedWorkspace(db)
   await listSendFacts(listening, workspaceId, [
     { domainName: 'sender.test', addresses: ['a@mail.test'] },

@@ -1,10 +1,10 @@
 // Who was erased, came back, and leaves by the mail of before: what runs for them as they are now ends too.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { settleDueLeaves } from '../../commands/unsubscribes/settleDue.ts'
 import { takeUnsubscribe } from '../../commands/unsubscribes/takeMail.ts'
-import type { Database } from '../../db/schema.ts'
 import { createTestApi } from '../setup/api.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { erasing } from '../setup/erasing.ts'
 import { createLeavers, type Leaver, type WaitingMail } from '../setup/leavers.ts'
 import { nodesOf, type PlanNode } from '../setup/planNodes.ts'
@@ -142,11 +142,7 @@ async function indexesOf(asked: readonly CompiledQuery[]): Promise<string[]> {
 test('of a large workflow the newest executions alone are looked through; who got mail since is found in any', async () => {
   const one = await returned()
   await crowd(one, 20_000)
-  const asked: CompiledQuery[] = []
-  const listening = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool: api.pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: listening, asked } = noteQueries(api.pool)
   await takeUnsubscribe({ ...deps, db: listening }, one.old.token)
   expect(await endOf(one)).toEqual(RUNS)
   const [mail, ...pages] = await indexesOf(asked)

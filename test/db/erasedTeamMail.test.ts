@@ -1,11 +1,10 @@
 // What the job of an erasure does with mail to the team about the contact: page by page, and also of what ends while it looks.
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { readPlace } from '../../commands/contacts/erasePlace.ts'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
-import type { Db } from '../../db/connect.ts'
-import type { Database } from '../../db/schema.ts'
 import { createTestApi } from '../setup/api.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createLeavers, type Leaver } from '../setup/leavers.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -87,11 +86,7 @@ test('mail that the team gets while a page looks at all that is left is blanked 
 })
 
 test('pages of tags leave mail to the team to the last, and are begun anew for what came meanwhile', async () => {
-  const asked: string[] = []
-  const watched = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool: api.pool }),
-    log: ({ query }) => void asked.push(query.sql),
-  })
+  const { db: watched, asked } = noteQueries(api.pool)
   const one = await leavers.leaver()
   await toTeam(one)
   await sql`
@@ -104,10 +99,10 @@ test('pages of tags leave mail to the team to the last, and are begun anew for w
   /** Where a page has come to among the tags, whether the job is over, and whether it has read all mail to the team. */
   const page = async () => {
     const before = asked.length
-    const { more } = await runJobPage({ ...deps, db: watched as Db }, { id })
+    const { more } = await runJobPage({ ...deps, db: watched }, { id })
     const { rows } = await sql<{ place: string | null }>`
       select place from jobs where id = ${id}`.execute(db)
-    const looks = asked.slice(before).filter((text) => /executions x join emails m/.test(text))
+    const looks = asked.slice(before).filter((sent) => /executions x join emails m/.test(sent.sql))
     return {
       value: readPlace(deps, rows[0]?.place ?? null).tag?.value,
       hasLooked: looks.length > 0,

@@ -1,6 +1,6 @@
 // How the statements of events read tables: by what the event names, never as a whole. Those that are planned once for each connection
 // must do so while the tables are empty, too; the others when they are full.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import type { GroupedEvent } from '../../commands/events/arrived.ts'
 import { createEventGroups } from '../../commands/events/groups.ts'
@@ -9,8 +9,8 @@ import { recordAutomationEvent } from '../../commands/events/record.ts'
 import { transact } from '../../commands/transact.ts'
 import { splitGuard } from '../../db/guarded.ts'
 import { lendFrom } from '../../db/lend.ts'
-import type { Database } from '../../db/schema.ts'
 import { apiSettings } from '../../db/settings.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
 import { addAutomation, whileTablesGrow } from '../setup/growingTables.ts'
@@ -28,11 +28,7 @@ const indexes: Record<string, RegExp> = {
   spent_event_ids: /^spent_event_ids_pkey$/,
 }
 
-const asked: CompiledQuery[] = []
-const listening = new Kysely<Database>({
-  dialect: new PostgresDialect({ pool: lendFrom(pool, null) }),
-  log: ({ query }) => void asked.push(query),
-})
+const { db: listening, asked } = noteQueries(lendFrom(pool, null))
 const deps = {
   db: listening,
   newId,

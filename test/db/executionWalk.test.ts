@@ -1,12 +1,12 @@
 // An erased contact's executions are walked over in pages that each read their own alone, however many there are, and whatever Postgres
 // knows of the tables.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { blankExecutions, type ExecutionPlace } from '../../db/contacts/executionWalk.ts'
-import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { whileTablesGrow } from '../setup/growingTables.ts'
 import { nodesOf, type PlanNode, readBy } from '../setup/planNodes.ts'
@@ -15,11 +15,7 @@ const { db, pool } = await createTestDatabase({ settings: workerSettings })
 const WORKSPACE = 'ws_1' as WorkspaceId
 const LIMIT = 100
 
-const asked: CompiledQuery[] = []
-const watched = new Kysely<Database>({
-  dialect: new PostgresDialect({ pool }),
-  log: ({ query }) => void asked.push(query),
-})
+const { db: watched, asked } = noteQueries(pool)
 const pageAfter = (after: ExecutionPlace | null) =>
   transact({ db: watched, wake: () => undefined }, ({ db: trx }) =>
     blankExecutions(trx, WORKSPACE, 'ct_0', { after, limit: LIMIT }),

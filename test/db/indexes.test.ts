@@ -1,12 +1,11 @@
 // Every query of every list: its text, and that it finds its rows by an index among many rows of others.
-import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
+import type { CompiledQuery } from 'kysely'
 import { expect, test } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import { listOperations } from '../../api/http/operation.ts'
 import type { Trx } from '../../db/connect.ts'
 import { listMarketingTimes } from '../../db/executions/facts.ts'
 import { findExecutionsByIds } from '../../db/executions/reads.ts'
-import type { Database } from '../../db/schema.ts'
 import { claimFill, deleteMembers, listContactIds } from '../../db/segments/fills.ts'
 import { findKept, findKeptKeys } from '../../db/segments/kept.ts'
 import {
@@ -18,6 +17,7 @@ import {
 import { findSegmentConditions } from '../../db/segments/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestApi } from '../setup/api.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { expectGolden } from '../setup/golden.ts'
 import { seedListRows } from '../setup/listRows.ts'
 import { type Operation, readOperations } from '../setup/openapi.ts'
@@ -76,11 +76,7 @@ interface PlanNode {
 }
 
 /** The application over a database handle that records its queries. */
-const asked: CompiledQuery[] = []
-const db = new Kysely<Database>({
-  dialect: new PostgresDialect({ pool: api.pool }),
-  log: ({ query }) => void asked.push(query),
-})
+const { db, asked } = noteQueries(api.pool)
 const app = createApp({ ...api.deps, db })
 
 async function ask(

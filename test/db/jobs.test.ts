@@ -1,11 +1,10 @@
 // Jobs: a page is one commit, none is done twice, and who pauses, resumes or cancels is obeyed at the next one.
 // Long because a page of a job meets so much: what waits for its endpoint, other replays, and what Postgres refuses.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
 import type { Trx } from '../../db/connect.ts'
 import { listLiveJobs } from '../../db/jobs/reads.ts'
-import type { Database } from '../../db/schema.ts'
 import {
   countReplayed,
   findReplayEnd,
@@ -15,6 +14,7 @@ import {
 import { clearUp } from '../../delivery/webhooks/housekeeping.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { seedWorkspace } from '../setup/harness.ts'
 import { untilWaiting } from '../setup/lockWaits.ts'
 import { nodesOf, readBy } from '../setup/planNodes.ts'
@@ -151,11 +151,7 @@ describe('the replay of a period', () => {
       db,
     )
     await sql`analyze`.execute(db)
-    const asked: CompiledQuery[] = []
-    const watched = new Kysely<Database>({
-      dialect: new PostgresDialect({ pool: api.pool }),
-      log: ({ query }) => void asked.push(query),
-    })
+    const { db: watched, asked } = noteQueries(api.pool)
     const hour_ms = 3_600_000
     const [since, until] = [-1, 1].map((hours) => new Date(Date.now() + hours * hour_ms))
     const period = { webhookId: webhook, since, until, events: null } as ReplayedPeriod

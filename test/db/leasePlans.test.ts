@@ -1,11 +1,11 @@
 // How what claims have noted is read: the deliveries by the ids of the notes, by a plan that connections keep. It is the same
 // before the tables were ever analyzed, while they are empty, and when they are full.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Db, Trx } from '../../db/connect.ts'
 import { forgetClaims, listExpiredLeases } from '../../db/deliveries/leases.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
-import type { Database } from '../../db/schema.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
 import { queueAt } from '../setup/queue.ts'
@@ -19,10 +19,9 @@ const LEASE = '00000000-0000-0000-0000-000000000001'
 
 /** The text of the statement that a query sends. */
 async function textOf(query: (on: Db) => Promise<unknown>): Promise<string> {
-  const sent: CompiledQuery[] = []
-  const log = ({ query }: { query: CompiledQuery }) => void sent.push(query)
-  await query(new Kysely<Database>({ dialect: new PostgresDialect({ pool }), log }))
-  return sent[0]?.sql ?? ''
+  const { db: listening, asked } = noteQueries(pool)
+  await query(listening)
+  return asked[0]?.sql ?? ''
 }
 
 /** By which indexes a statement reads deliveries, planned without its parameters. */

@@ -1,9 +1,8 @@
 // Pages of all live executions are read by the index of live ones, however many others there are.
-import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { expect, test } from 'vitest'
 import { type LivePosition, type LiveRow, listLiveRows } from '../../db/executions/lost.ts'
-import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
 
@@ -22,11 +21,7 @@ test('each live execution is on one page, and a page reads no others', async () 
     select 'signal', 'exe_' || lpad(n::text, 6, '0'), 'ws_1', 'wf_1', 'ct_1', now(), now()
     from generate_series(1, ${ROWS}) n where n % 100 = 0`)
   await pool.query('analyze')
-  const asked: CompiledQuery[] = []
-  const watched = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: watched, asked } = noteQueries(pool)
   const found: LiveRow[] = []
   let after: LivePosition | null = null
   do {

@@ -1,11 +1,10 @@
 // What a look-back compares where an execution has waited very often.
-import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { listRecentEvents } from '../../db/events/reads.ts'
-import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
 
@@ -14,11 +13,7 @@ const { pool } = await createTestDatabase({ settings: workerSettings })
 const LAPS = 1_000
 const ws = 'ws_1' as WorkspaceId
 
-const asked: CompiledQuery[] = []
-const watched = new Kysely<Database>({
-  dialect: new PostgresDialect({ pool }),
-  log: ({ query }) => void asked.push(query),
-})
+const { db: watched, asked } = noteQueries(pool)
 
 /** Of a lap an event that ended a wait of it: every second one while it waited for something else. */
 async function insertLaps(): Promise<void> {

@@ -1,29 +1,25 @@
 // How much the conditions may hold that each event of a workspace meets, so that a process keeps them and reads them once.
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { updateSegment } from '../../commands/segments/update.ts'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
 import { listTriggers, triggerKey } from '../../db/events/triggers.ts'
-import type { Database } from '../../db/schema.ts'
 import { isRefusal } from '../../rules/refusals.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createSegmentWorld, large, startsAt } from '../setup/contactSegments.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const { db, pool } = await createTestDatabase()
-const asked: string[] = []
-const listening = new Kysely<Database>({
-  dialect: new PostgresDialect({ pool }),
-  log: ({ query }) => void asked.push(query.sql),
-})
+const { db: listening, asked } = noteQueries(pool)
 
 const inSegment = (segment_id: string) => ({ type: 'segment', segment_id, member: true })
 
 /** How many of the statements that were asked since the last call have this in them. */
 function countAsked(part: string): number {
-  return asked.splice(0).filter((text) => text.includes(part)).length
+  return asked.splice(0).filter(({ sql: text }) => text.includes(part)).length
 }
 
 test('segments that are kept are read once for all events', async () => {

@@ -1,11 +1,10 @@
 // Mail to others that names an erased contact is walked over in pages that each read their own alone, however much there is.
-import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { listNamingMail, walkNamingMail } from '../../db/contacts/namingMail.ts'
-import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
 import { firstIdAt, type WorkspaceId } from '../../rules/ids.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf, readBy } from '../setup/planNodes.ts'
 
@@ -36,11 +35,7 @@ beforeAll(async () => {
 })
 
 test('each mail that is to be blanked is on one page, and a page reads no others', async () => {
-  const asked: CompiledQuery[] = []
-  const watched = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: watched, asked } = noteQueries(pool)
   const found: string[] = []
   for (let after: string | null = ''; after !== null; ) {
     const page: Awaited<ReturnType<typeof walkNamingMail>> = await transact(

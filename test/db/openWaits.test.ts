@@ -1,14 +1,14 @@
 // What an event reads and locks of the waits of its contact.
 import { randomBytes } from 'node:crypto'
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { findReceivers } from '../../commands/events/receivers.ts'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
 import { type ArrivedEvent, listCandidates } from '../../db/events/receivers.ts'
-import type { Database } from '../../db/schema.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import { interruptsOf } from '../../rules/interrupts.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent, recordEvent } from '../setup/flows.ts'
@@ -107,11 +107,7 @@ test('what may interrupt the executions of a version is read once for all of the
 
 /** How many pages Postgres reads to find who may receive these events. */
 async function pagesRead(events: ArrivedEvent[]): Promise<number> {
-  const asked: CompiledQuery[] = []
-  const listening = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: listening, asked } = noteQueries(pool)
   await listCandidates(listening as unknown as Trx, workspaceId, events)
   const query = asked.find(({ sql: text }) => text.includes('interrupting as materialized'))
   if (!query) throw new Error('the statement of findConcerned was not sent')

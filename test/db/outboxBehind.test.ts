@@ -1,11 +1,11 @@
 // Rows of the outbox that stand behind others of their executions: claims read them a few times, however many they are, and
 // they come at once when what they stand behind is done.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { listOutboxLines } from '../../db/outbox.ts'
 import { claimOutbox, settleOutbox } from '../../db/outboxClaims.ts'
-import type { Database } from '../../db/schema.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
 
@@ -17,11 +17,7 @@ const MOST = 64
 let time = START_MS
 const at = (ms = 0) => new Date(time + ms)
 
-const asked: CompiledQuery[] = []
-const listening = new Kysely<Database>({
-  dialect: new PostgresDialect({ pool }),
-  log: ({ query }) => void asked.push(query),
-})
+const { db: listening, asked } = noteQueries(pool)
 
 beforeEach(async () => {
   time = START_MS

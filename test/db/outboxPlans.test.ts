@@ -1,5 +1,5 @@
 // The outbox is read by indexes that do not contain the rows of other kinds.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { tellContacts } from '../../commands/events/tellContacts.ts'
 import { transact } from '../../commands/transact.ts'
@@ -9,8 +9,8 @@ import {
 } from '../../db/deliveries/mailEventClaims.ts'
 import { listOutboxLines } from '../../db/outbox.ts'
 import { claimOutbox } from '../../db/outboxClaims.ts'
-import type { Database } from '../../db/schema.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { newId, now } from '../setup/harness.ts'
 
@@ -29,11 +29,7 @@ const fill = (kind: 'start' | 'mail_event', count: number) =>
     from generate_series(1, ${count}) n
   `.execute(db)
 
-const asked: CompiledQuery[] = []
-const listening = new Kysely<Database>({
-  dialect: new PostgresDialect({ pool }),
-  log: ({ query }) => void asked.push(query),
-})
+const { db: listening, asked } = noteQueries(pool)
 
 interface PlanNode {
   'Node Type': string

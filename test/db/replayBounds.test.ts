@@ -1,12 +1,12 @@
 // The replay of a period: what its count and each of its pages read is bounded, however much the period has.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
 import type { Trx } from '../../db/connect.ts'
-import type { Database } from '../../db/schema.ts'
 import { countReplayed, type ReplayedPeriod, replayPage } from '../../db/webhooks/replays.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { nodesOf, readBy } from '../setup/planNodes.ts'
 
 interface Job {
@@ -51,11 +51,7 @@ it.each([
 ])('of %s', async (_, events) => {
   const webhookId = await makeWebhook(30_000)
   await sql`analyze`.execute(db)
-  const asked: CompiledQuery[] = []
-  const watched = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool: api.pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: watched, asked } = noteQueries(api.pool)
   const until = new Date(Date.now() + 3_600_000)
   const period: ReplayedPeriod = { webhookId, since: new Date(0), until, events }
   expect(await countReplayed(watched, workspaceId, period, 1_000)).toBeNull()

@@ -1,12 +1,12 @@
 // Every table is deleted by age, or it is said here why it is not; and what is deleted is found by an index.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { retentionParts } from '../../db/retention/parts.ts'
 import { countOld } from '../../db/retention/reads.ts'
 import { deleteRetentionPage } from '../../db/retention/writes.ts'
-import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { ago, oldRows } from '../setup/oldRows.ts'
 import { nodesOf, readBy } from '../setup/planNodes.ts'
@@ -54,11 +54,8 @@ test('every table has a part, or a reason to have none', async () => {
   expect(rows.map(({ name }) => name).sort()).toEqual(known.sort())
 })
 
-const asked: CompiledQuery[] = []
-const listening = new Kysely<Database>({
-  dialect: new PostgresDialect({ pool }),
-  log: ({ query }) => void asked.push(query),
-}) as unknown as Trx
+const { db: noting, asked } = noteQueries(pool)
+const listening = noting as unknown as Trx
 
 /** How a part's statements read its table and others, over empty tables: an index must be there, whatever else the planner would like. */
 async function readsOf(part: (typeof retentionParts)[number]): Promise<string[]> {

@@ -1,11 +1,11 @@
 // Much scheduled mail of one workspace that is due at once, beside a little of others in the same shard: nobody waits for it.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
 import { claimSettings } from '../../db/deliveries/claim.ts'
 import { isAnyDue, type Readied, readyDue } from '../../db/deliveries/ready.ts'
-import type { Database } from '../../db/schema.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
 import { rights } from '../setup/queue.ts'
@@ -83,13 +83,9 @@ test('all of it becomes ready, each once, and then no shard is crowded', async (
 
 /** The statement on deliveries that some work sends. */
 async function statementOf(work: (trx: Trx) => Promise<unknown>) {
-  const sent: CompiledQuery[] = []
-  const listening = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void sent.push(query),
-  })
+  const { db: listening, asked } = noteQueries(pool)
   await transact.one({ db: listening, wake: () => undefined }, ({ db: trx }) => work(trx))
-  return sent.find(({ sql: text }) => text.includes('from deliveries'))
+  return asked.find(({ sql: text }) => text.includes('from deliveries'))
 }
 
 test('a call reads what it takes, by indexes, of however much', async () => {

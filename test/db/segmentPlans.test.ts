@@ -1,6 +1,6 @@
 // How the statements of segments and of ends find rows: by the executions and the contacts that they are of, whenever the plan was
 // made that is kept.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { type ArrivedEvent, findConcerned } from '../../db/events/receivers.ts'
@@ -14,9 +14,9 @@ import {
   insertManualStart,
   type ManualStart,
 } from '../../db/executions/writes.ts'
-import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { captureSql } from '../setup/capturedSql.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { addAutomation, whileTablesGrow } from '../setup/growingTables.ts'
@@ -147,11 +147,7 @@ test('segments and ends of executions find rows by ids, before the tables were e
 
 test('very many executions of a contact are cancelled by one pass over them', async () => {
   const count = 2_000
-  const asked: CompiledQuery[] = []
-  const listening = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: listening, asked } = noteQueries(pool)
   await sql`truncate contacts, automation_events, executions, event_waits cascade`.execute(db)
   await addAutomation(db, 0, count)
   await sql`update executions set contact_id = 'con_1', trigger_event_id = null`.execute(db)

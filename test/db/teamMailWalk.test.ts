@@ -1,12 +1,11 @@
 // Mail to the team about an erased contact is walked over in pages that each read their own alone, however much there is.
-import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { listTeamMail } from '../../db/contacts/teamMail.ts'
 import { type TeamPlace, walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
-import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf, readBy } from '../setup/planNodes.ts'
 
@@ -37,11 +36,7 @@ beforeAll(async () => {
 })
 
 test('each mail that has ended is on one page, and a page reads no others', async () => {
-  const asked: CompiledQuery[] = []
-  const watched = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: watched, asked } = noteQueries(pool)
   const found: string[] = []
   let after: TeamPlace | null = null
   do {

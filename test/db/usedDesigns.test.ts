@@ -1,10 +1,10 @@
 // Which designs are in use is found without reading executions one by one, however many run and however many versions there are.
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import { expect, test } from 'vitest'
-import type { Database } from '../../db/schema.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { listUsedDesignsHolding } from '../../db/workflows/usedDesigns.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { noteQueries } from '../setup/askedQueries.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf, readBy } from '../setup/planNodes.ts'
 
@@ -32,11 +32,7 @@ test('the designs that run or may run again are found, and no other is read, of 
       'start', now(), now()
     from generate_series(1, ${LIVE}::int) n`.execute(db)
   await sql`analyze`.execute(db)
-  const asked: CompiledQuery[] = []
-  const watched = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void asked.push(query),
-  })
+  const { db: watched, asked } = noteQueries(pool)
   const used = await listUsedDesignsHolding(watched, 'ws_1' as WorkspaceId, ['tpl_1'])
   const byVersion = used.map(({ design, isActive }) => ({ ...design, isActive }))
   expect(byVersion).toHaveLength(2)
