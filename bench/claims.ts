@@ -18,8 +18,11 @@ const P99_MS_MAX = 10
 const LIMIT = 200
 const LEASE = '00000000-0000-0000-0000-000000000001'
 const CLAIMS = 40
-/** Rounds that do not count: their claims read the lines of which nothing is in memory yet, and are compiled. A lane runs for days. */
-const WARM_UP = 5
+/**
+ * Rounds that do not count: their claims read the lines of which nothing is in memory yet, and V8 compiles what picks them until some
+ * thousand were made. A lane runs for days.
+ */
+const WARM_UP = 25
 
 type Db = Kysely<Database>
 

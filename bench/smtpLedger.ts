@@ -12,7 +12,7 @@ const DEADLINE_MS = 180_000
 
 export interface LedgerLoad {
   count: number
-  /** Whether each email has a different body. */
+  /** Whether each email has a body that none had before. Else what one of them took to compose others do not take again. */
   distinct: boolean
   /** How many domains the recipients have; 300 when absent. */
   domains?: number
@@ -100,7 +100,7 @@ export async function fill(workspace: Workspace, load: LedgerLoad): Promise<void
       insert into emails select r.*
       from emails e, copies c, jsonb_populate_record(e, jsonb_build_object('id', c.id,
         'message_id', c.id || '@sender.test', 'subject', e.subject || c.n, 'to', jsonb_build_array(c.recipient),
-        'html', e.html || case when ${distinct} then '<p>' || c.n || '</p>' else '' end)) r
+        'html', e.html || case when ${distinct} then '<p>' || c.id || '</p>' else '' end)) r
       where e.id = ${id}`.execute(trx)
     await sql`
       insert into deliveries overriding system value

@@ -40,15 +40,15 @@ export interface PathOptions {
   say: (line: string) => void
 }
 
-/** Delivers the emails of one turn. `distinct`: each has a body of its own. */
+/** Delivers the emails of one turn. `distinct`: each has a body that none had before. */
 type Deliver = (emails: { distinct: boolean }) => Promise<Delivered>
 type Sides = Pick<PathOptions, 'rounds' | 'say'>
 
 /**
  * Runs a worker for each figure, one after the other, on one database.
- * @returns `bare`: µs of processor time of an email without signatures, and emails a second; `signed`: emails a second
- *   against what the cores could do, with bodies that differ (`distinct`) and with one body (`same`); `slow`: emails a
- *   second with slow replies against replies at once; `latency`: of one email at a time
+ * @returns `bare`: µs of processor time of an email without signatures, and emails a second, with bodies that differ (`distinct`) and
+ *   with one body (`same`); `signed`: emails a second of either against what the cores could do; `slow`: emails a second with slow
+ *   replies against replies at once; `latency`: of one email at a time
  */
 export async function measurePath(servers: Servers, options: PathOptions) {
   const { port, count, quick, say } = options
@@ -77,11 +77,14 @@ export async function measurePath(servers: Servers, options: PathOptions) {
   }
 
   say(`the whole path without signatures, ${count} emails each time`)
-  const bare = await withWorker(port, UNSIGNED, (deliver) => withoutSigning(options, deliver))
+  const bare = await withWorker(port, UNSIGNED, async (deliver) => ({
+    distinct: await withoutSigning(options, () => deliver({ distinct: true })),
+    same: await withoutSigning(options, () => deliver({ distinct: false })),
+  }))
   say('the whole path, signed, against what all cores could do')
   const signed = await withWorker(port, {}, async (deliver) => ({
-    distinct: await withSigning(options, () => deliver({ distinct: true }), bare.cpu_us),
-    same: await withSigning(options, () => deliver({ distinct: false }), bare.cpu_us),
+    distinct: await withSigning(options, () => deliver({ distinct: true }), bare.distinct.cpu_us),
+    same: await withSigning(options, () => deliver({ distinct: false }), bare.same.cpu_us),
   }))
   say(`replies after ${SLOW_REPLY_MS} ms against replies at once, ${SLOW_CONNECTIONS} connections`)
   const sink = startRemote<SmtpSinkProcess>('./smtpSink.ts')
@@ -103,14 +106,14 @@ export async function measurePath(servers: Servers, options: PathOptions) {
 }
 
 /** The processor time of an email, and how many go out a second. */
-async function withoutSigning({ rounds, say }: Sides, deliver: Deliver) {
+async function withoutSigning({ rounds, say }: Sides, deliver: () => Promise<Delivered>) {
   const rates: number[] = []
   const cost = await interleave({
     rounds,
     say,
     unit: 'µs',
     subject: async () => {
-      const { cpu_us, per_second } = await deliver({ distinct: true })
+      const { cpu_us, per_second } = await deliver()
       rates.push(per_second)
       return cpu_us
     },

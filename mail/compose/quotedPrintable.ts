@@ -18,6 +18,8 @@ const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
 const isLiteral = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte > SPACE && byte < 0x7f && byte !== EQUALS ? 1 : 0,
 )
+/** Bytes that stand for themselves wherever they are: a dot does not, at the beginning of a line. */
+const isPlain = Uint8Array.from(isLiteral, (literal, byte) => (byte === DOT ? 0 : literal))
 /** Enough for the worst case: three columns for each byte and a soft break of three for each line. */
 const scratch = Buffer.allocUnsafe(10 * UNITS_MAX + 64)
 
@@ -56,20 +58,17 @@ export function createQuoted(): Encoder {
       let { column, blank, cr } = state
       let at = 0
       for (let i = 0; i < bytes.length; i++) {
-        const byte = bytes[i] ?? 0
-        // Most bytes are these: a letter, or a space before one.
-        if (
-          (isLiteral[byte] === 1
-            ? byte !== DOT
-            : byte === SPACE && isLiteral[bytes[i + 1] ?? LF] === 1) &&
-          blank === 0 &&
-          column < COLUMNS_MAX
-        ) {
-          cr = false
-          scratch[at++] = byte
-          column++
-          continue
+        // Most bytes are of such runs.
+        if (blank === 0) {
+          const end = endOfPlain(bytes, i, COLUMNS_MAX - column)
+          if (end > i) {
+            cr = false
+            column += end - i
+            while (i < end) scratch[at++] = bytes[i++] ?? 0
+          }
+          if (i === bytes.length) break
         }
+        const byte = bytes[i] ?? 0
         if (byte === LF || byte === CR) {
           if (byte === CR || !cr) {
             at = endLine(column, blank, at)
@@ -115,6 +114,19 @@ export function createQuoted(): Encoder {
       return Buffer.from(scratch.subarray(0, at))
     },
   }
+}
+
+/** The end of the bytes from one on that stand for themselves: letters, and a space before one. @param most how many */
+function endOfPlain(bytes: Buffer, from: number, most: number): number {
+  const end = Math.min(bytes.length, from + most)
+  let i = from
+  while (
+    i < end &&
+    (isPlain[bytes[i] ?? 0] === 1 || (bytes[i] === SPACE && isLiteral[bytes[i + 1] ?? LF] === 1))
+  ) {
+    i++
+  }
+  return i
 }
 
 /** The columns that have to be free for a byte: a character of several bytes is written in one line. */

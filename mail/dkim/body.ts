@@ -24,18 +24,19 @@ const isBlank = Uint8Array.from({ length: 256 }, (_, byte) =>
 )
 
 /**
- * The end of what stays as it is, from a byte on that is no blank: single spaces and single line breaks between such bytes belong
- * to it. Most of a body is one such run.
+ * The end of what stays as it is, from a byte on that is no blank: single spaces and line breaks between such bytes belong to it.
+ * Most of a body is one such run.
  */
 function endOfRun(slice: Buffer, from: number): number {
   const { length } = slice
   let i = from
   for (;;) {
     while (i < length && isBlank[slice[i] ?? 0] === 0) i++
-    const byte = slice[i]
-    const width = byte === SPACE ? 1 : byte === CR && slice[i + 1] === LF ? 2 : 0
-    if (width === 0 || i + width >= length || isBlank[slice[i + width] ?? 0] === 1) return i
-    i += width
+    let next = i
+    if (slice[i] === SPACE) next += 1
+    else while (slice[next] === CR && slice[next + 1] === LF) next += 2
+    if (next === i || next >= length || isBlank[slice[next] ?? 0] === 1) return i
+    i = next
   }
 }
 
