@@ -1,5 +1,6 @@
 // A cache of encoded bodies. A message with a known body only needs a new header and a signature.
 import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { after, isLater, type MaybeLater } from '../../rules/later.ts'
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import { textInTurns } from '../content/text.ts'
@@ -20,36 +21,37 @@ export interface BodyOptions {
 
 export type Bodies = ReturnType<typeof createBodies>
 
-export const bodyCacheLimits: BodyCacheLimits = {
+const LIMITS: BodyCacheLimits = {
   bytesMax: 64 * 1024 * 1024,
   charsMax: 1024 * 1024,
 }
 /** Estimated memory of an entry besides its bytes. */
 const ENTRY_BYTES = 500
+/** Of how many bodies at least, which were composed once, it is known that another one is the same. */
+const ONCE_MIN = 5_000
 
-interface Entry {
-  section: MaybeLater<BodySection>
-  bytes: number
-}
+/**
+ * Makes a cache of encoded bodies by content: of those that were composed twice. Most bodies are of one mail alone, and to keep them
+ * took a quarter of the time of composing them. The least recently used ones are dropped first.
+ */
+export function createBodies(limits: BodyCacheLimits = LIMITS) {
+  const kept = new LRUCache<string, MaybeLater<BodySection>>({ maxSize: limits.bytesMax })
+  const isComposedBefore = createRecent(ONCE_MIN)
 
-/** Makes a cache of encoded bodies by content. The least recently used ones are dropped first. */
-export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
-  const kept = new Map<string, Entry>()
-  let keptBytes = 0
-
-  const forget = (key: string) => {
-    keptBytes -= kept.get(key)?.bytes ?? 0
-    kept.delete(key)
-  }
-
-  const grow = (entry: Entry, section: BodySection) => {
-    entry.section = section
-    entry.bytes += section.length_bytes
-    keptBytes += section.length_bytes
-    for (const oldest of kept.keys()) {
-      if (keptBytes <= limits.bytesMax) break
-      forget(oldest)
+  const keep = (key: string, section: MaybeLater<BodySection>) => {
+    if (!isLater(section)) {
+      kept.set(key, section, { size: ENTRY_BYTES + section.length_bytes })
+      return
     }
+    // Its bytes count from when they are there.
+    kept.set(key, section, { size: ENTRY_BYTES })
+    const ifKept = (act: () => void) => {
+      if (kept.peek(key) === section) act()
+    }
+    section.then(
+      (made) => ifKept(() => keep(key, made)),
+      () => ifKept(() => kept.delete(key)),
+    )
   }
 
   return {
@@ -69,28 +71,28 @@ export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
       const key = contentKey(html, text)
       if (once) return make(html, text, key, watched)
       const known = kept.get(key)
-      if (known) {
-        // move it to the end, which is dropped last
-        kept.delete(key)
-        kept.set(key, known)
-        return known.section
-      }
+      if (known) return known
       const section = make(html, text, key, watched)
-      const entry: Entry = { section, bytes: ENTRY_BYTES }
-      kept.set(key, entry)
-      keptBytes += ENTRY_BYTES
-      const ifKept = (act: () => void) => {
-        if (kept.get(key) === entry) act()
-      }
-      if (isLater(section)) {
-        section.then(
-          (made) => ifKept(() => grow(entry, made)),
-          () => ifKept(() => forget(key)),
-        )
-      } else grow(entry, section)
+      if (isComposedBefore(key)) keep(key, section)
       return section
     },
-    size: () => ({ entries: kept.size, bytes: keptBytes }),
+    size: () => ({ entries: kept.size, bytes: kept.calculatedSize }),
+  }
+}
+
+/** Makes a function that says whether it was called with a key before: of the last ones, at least so many. */
+function createRecent(min: number) {
+  let recent = new Set<string>()
+  let before = recent
+  return (key: string): boolean => {
+    if (recent.has(key) || before.has(key)) return true
+    // Two sets in turn: one that loses its oldest keys gets slow by the holes that they leave.
+    if (recent.size >= min) {
+      before = recent
+      recent = new Set()
+    }
+    recent.add(key)
+    return false
   }
 }
 

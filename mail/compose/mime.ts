@@ -5,7 +5,7 @@ import { unwatched, type Watched } from '../../rules/watched.ts'
 import type { Field } from '../dkim/canonical.ts'
 import { type DkimOptions, signFields } from '../dkim/sign.ts'
 import { inSlices } from '../slices.ts'
-import { type Bodies, type BodyOptions, bodyCacheLimits, createBodies } from './bodyCache.ts'
+import { type Bodies, type BodyOptions, createBodies } from './bodyCache.ts'
 import type { BodySection } from './bodySection.ts'
 import type { ComposeInput } from './input.ts'
 import { headerFields } from './mimeHeader.ts'
@@ -16,15 +16,15 @@ const SLICE_BYTES = 1024 * 1024
 /** A copy of so few ends no process: it needs no mark, which is two writes to a file. */
 const UNMARKED_BYTES = 64 * 1024
 
-/** A cache that keeps nothing. */
-const noBodies = createBodies({ ...bodyCacheLimits, bytesMax: 0 })
+/** A cache that is given nothing to keep. */
+const noBodies = createBodies()
 
 /**
  * Composes a message: bytes with CRLF, 7-bit, no line over 998 characters. There is no Bcc header.
  * @throws Error like `headerFields`
  */
 export async function composeMessage(email: ComposeInput): Promise<Buffer> {
-  const { fields, chunks } = await compose(email, noBodies, {})
+  const { fields, chunks } = await compose(email, noBodies, { once: true })
   return joined('', fields, chunks, unwatched)
 }
 

@@ -75,9 +75,12 @@ const of = (
   id: string,
 ) => bodies.of({ html, text, id })
 
-test('the same content is encoded once, different content again', async () => {
+test('content that was encoded twice is kept, different content is encoded again', async () => {
   const bodies = createBodies()
+  const alone = await of(bodies, '<p>a</p>', null, 'em_0')
+  expect(bodies.size()).toEqual({ entries: 0, bytes: 0 })
   const first = await of(bodies, '<p>a</p>', null, 'em_1')
+  expect(first).toEqual(alone)
   expect(await of(bodies, '<p>a</p>', null, 'em_2')).toBe(first)
   expect(await of(bodies, '<p>a</p>', '', 'em_1')).not.toBe(first)
   expect(await of(bodies, '<p>a</p>', 'a', 'em_1')).not.toBe(first)
@@ -90,8 +93,10 @@ test('the same content is encoded once, different content again', async () => {
 test('the cache stays within its bounds and drops the oldest first', async () => {
   const bodies = createBodies({ bytesMax: 10_000, charsMax: 3_000 })
   const body = (i: number) => of(bodies, null, `${i} ${'word '.repeat(400)}`, 'em_1')
+  await body(0)
   const first = await body(0)
   for (let i = 1; i < 20; i++) {
+    await body(i)
     await body(i)
     expect(await body(0)).toBe(first)
     expect(bodies.size().bytes).toBeLessThanOrEqual(10_000)
@@ -101,6 +106,27 @@ test('the cache stays within its bounds and drops the oldest first', async () =>
   await of(bodies, null, 'x'.repeat(3_001), 'em_1')
   await bodies.of({ html: null, text: 'of one mail', id: 'em_1' }, { once: true })
   expect(bodies.size()).toEqual(before)
+})
+
+test('long content counts by its bytes once it is encoded', async () => {
+  const bodies = createBodies()
+  const long = 'Grüße an alle. '.repeat(20_000)
+  await of(bodies, null, long, 'em_1')
+  const encoding = of(bodies, null, long, 'em_2')
+  expect(bodies.size().bytes).toBeLessThan(long.length)
+  const { length_bytes } = await encoding
+  expect(length_bytes).toBeGreaterThan(long.length)
+  expect(bodies.size().bytes).toBeGreaterThan(length_bytes)
+  expect(await of(bodies, null, long, 'em_3')).toBe(await encoding)
+})
+
+test('of very many contents, each of one mail, none is kept, and what comes again and again is', async () => {
+  const bodies = createBodies()
+  for (let i = 0; i < 30_000; i++) {
+    await of(bodies, null, `text ${i}`, 'em_1')
+    if (i % 1_000 === 0) await of(bodies, null, 'of a campaign', 'em_1')
+  }
+  expect(bodies.size().entries).toBe(1)
 })
 
 test('a budget: limits the bytes in use, runs larger work alone, keeps the order', async () => {
