@@ -116,7 +116,9 @@ function selectFields(fields: readonly Field[]): { names: string[]; canonical: s
   const names: string[] = []
   let canonical = ''
   for (const name of signedHeaders) {
-    for (const field of fields.filter((one) => one.name === name).reverse()) {
+    for (let i = fields.length - 1; i >= 0; i--) {
+      const field = fields[i]
+      if (field?.name !== name) continue
       names.push(name)
       canonical += `${relaxedField(field.raw)}\r\n`
     }
