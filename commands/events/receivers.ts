@@ -2,6 +2,7 @@
 // Long because one event and many go the same way from candidates to receivers.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Trx } from '../../db/connect.ts'
+import type { WaitRow } from '../../db/events/concerned.ts'
 import {
   type ArrivedEvent,
   type Candidates,
@@ -9,7 +10,6 @@ import {
   type EventReceivers,
   listCandidates,
   type WaitEffect,
-  type WaitRow,
 } from '../../db/events/receivers.ts'
 import type { TriggerRow } from '../../db/events/triggers.ts'
 import { listAnswers } from '../../db/executions/calls.ts'

@@ -1,17 +1,13 @@
 // Finds triggers of active workflows and open waits of a contact for an event.
-// Long because one statement reads all that may concern an event.
 
-import { type RawBuilder, sql } from 'kysely'
-import type { Condition } from '../../rules/conditions/types.ts'
+import { sql } from 'kysely'
 import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { Interrupts } from '../../rules/interrupts.ts'
 import type { WaitEndedBy } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
-import { isFoundLive } from '../executions/live.ts'
-import { latestReceived } from '../executions/received.ts'
 import type { JsonObject } from '../schema.ts'
 import { unseen } from '../unseen.ts'
+import { findConcerned, type WaitRow } from './concerned.ts'
 import { lookFor } from './lookFor.ts'
 import { listTriggers, type TriggerRow } from './triggers.ts'
 
@@ -72,53 +68,6 @@ export interface ArrivedEvent {
   byExecution?: string | undefined
 }
 
-export interface WaitRow {
-  execution_id: string
-  workflow_id: string
-  segment: number
-  node_id: string
-  /** The event that ends it; null: none does. */
-  event_name: string | null
-  filter: Condition | null
-  condition: Condition | null
-  path: string | null
-  /** Of the version of its workflow. */
-  interrupts: Interrupts | null
-  goals_reached: string[]
-  /** When it is over or looked at, ms; null: at no time. */
-  until: number | null
-  /** When its execution was started, ms. */
-  entered_at: number
-  /** This and the following are null if nothing of it reads them. */
-  step_count: number | null
-  /** Properties of the triggering event. */
-  trigger: JsonObject | null
-  /** By the nodes that the filter names; null if it names none. */
-  wait_events: Record<string, JsonObject> | null
-}
-
-/** A `select` of the nodes whose events conditions read. @param conditions an expression of their text */
-const namedNodes = (conditions: RawBuilder<unknown>) => sql`
-    select found[1] as node_id from regexp_matches(${conditions}, 'wait_events[.]([A-Za-z0-9_-]+)', 'g') as found`
-
-/**
- * What the conditions of the wait `w` may read of earlier waits: of each node that it, or what interrupts its version `v`, names the
- * latest event. What names none reads nothing. Most name none, since what has happened by then is decided when the wait begins
- * (`resolveMatch`).
- */
-const LATEST_OF_NAMED = sql`
-  select json_object_agg(named.node_id, latest.properties)
-  from (${namedNodes(sql`concat_ws(' ', w.filter::text, w.condition::text)`)}
-    union select unnest(v.named_nodes)) as named
-  cross join lateral (${latestReceived(sql`w.execution_id`, sql`named.node_id`)}) as latest`
-
-/**
- * A `select` of the execution of the wait `w`, while it is live. `offset 0` keeps it from a join, for which a plan made while there are few
- * executions reads them as a whole.
- */
-const LIVE_OF_WAIT = sql`
-          select x.* from executions x where x.id = w.execution_id and ${isFoundLive('x')} offset 0`
-
 export interface Candidates {
   triggers: readonly TriggerRow[]
   waits: WaitRow[]
@@ -151,7 +100,11 @@ export async function listCandidates(
       ? []
       : [{ event, place, names, key }]
   })
-  const found = await findConcerned(trx, workspaceId, concerned)
+  const found = await findConcerned(
+    trx,
+    workspaceId,
+    concerned.map(({ event }) => event),
+  )
   const triggers = await listTriggers(
     trx,
     workspaceId,
@@ -165,87 +118,23 @@ export async function listCandidates(
   // Of most events: nothing is added to it.
   const nothing: Candidates = { triggers: [], waits: [], segmentKeys }
   const candidates = events.map(() => nothing)
-  const interruptsOf = interruptsIn(found)
   for (const [i, { place }] of concerned.entries()) {
     const one = found[i]
     if (!one) continue
     const of = butLeft(triggers[i] ?? [], one.left_ids)
-    const waits = one.waits.map((wait) => ({ ...wait, interrupts: interruptsOf(wait) }))
-    candidates[place] = { triggers: of, waits, segmentKeys }
+    candidates[place] = { triggers: of, waits: one.waits, segmentKeys }
   }
   return candidates
-}
-
-/**
- * Reads what may concern each of these contacts and events; exported for the tests of row types and plans.
- */
-export async function findConcerned(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  concerned: readonly { event: ArrivedEvent }[],
-): Promise<Found[]> {
-  if (concerned.length === 0) return []
-  const asked = concerned.map(
-    ({ event: { eventName, contact, hmac, byExecution = '' } }, place) => ({
-      place,
-      contact_id: contact.id,
-      event_name: eventName,
-      hmac: hmac().toString('hex'),
-      but_id: byExecution,
-    }),
-  )
-  const isOpen = sql`w.workspace_id = ${workspaceId} and w.contact_id = g.contact_id
-          and w.consumed_by is null and w.ended_by is null and w.execution_id <> g.but_id`
-  const { rows } = await sql<Found>`
-    with given as (
-      select * from jsonb_to_recordset(${unseen(sql`${JSON.stringify(asked)}::jsonb`)}) as g(place integer,
-        contact_id text, event_name text, hmac text, but_id text)
-    ), interrupting as materialized (${interruptingOf(workspaceId, isOpen)}
-    )
-    select
-      coalesce((
-        select json_agg(case o.scope when 'workflow' then o.target_id end) from opt_outs o
-        where o.workspace_id = ${workspaceId} and o.address_hmac = decode(g.hmac, 'hex')
-          and o.scope in ('workflow', 'workspace')
-      ), '[]') as left_ids,
-      coalesce((${openWaits(isOpen)}), '[]') as waits,
-      case when g.place = 0 then coalesce((select json_agg(json_build_object('workflow_id', v.workflow_id,
-        'version', v.version, 'interrupts', v.interrupts)) from interrupting v), '[]') else '[]' end as versions
-    from given g order by g.place
-  `.execute(trx)
-  return rows
 }
 
 /** Without those of workflows that the contact has left. */
 const butLeft = (
   triggers: readonly TriggerRow[],
-  leftIds: Found['left_ids'],
+  leftIds: readonly (string | null)[],
 ): readonly TriggerRow[] =>
   leftIds.length === 0
     ? triggers
     : triggers.filter(({ workflow_id }) => !leftIds.includes(workflow_id))
-
-/**
- * A `select` of one JSON: the open waits for an event of the row `g`, and those that are watched. They are sorted by an expression for a kept
- * plan: while there are few waits, the index of all of them in that order would look as cheap.
- */
-const openWaits = (isOpen: RawBuilder<unknown>) => sql`
-        select json_agg(json_build_object('execution_id', w.execution_id,
-          'workflow_id', x.workflow_id, 'version', x.version, 'watched', w.watched,
-          'segment', w.segment, 'node_id', w.node_id,
-          'event_name', w.event_name, 'filter', w.filter, 'condition', w.condition, 'path', w.path,
-          'goals_reached', w.goals_reached, 'until', (extract(epoch from w.deadline) * 1000)::float8,
-          'entered_at', (extract(epoch from x.created_at) * 1000)::float8,
-          'step_count', case when w.watched or w.filter is not null then (
-            select max(s.seq) from execution_steps s where s.execution_id = x.id) end,
-          'trigger', case when w.watched or w.filter is not null then coalesce(x.properties, (
-            select a.properties from automation_events a
-            where a.id = x.trigger_event_id and a.contact_id = x.contact_id)) end,
-          'wait_events', (${LATEST_OF_NAMED}))
-          order by w.execution_id || '', w.segment)
-        from event_waits w cross join lateral (${LIVE_OF_WAIT}) x
-          left join interrupting v on w.watched and v.workflow_id = x.workflow_id and v.version = x.version
-        where ${isOpen} and (w.event_name = g.event_name or w.watched)`
 
 /**
  * The names of triggers that what has happened may fire.
@@ -266,36 +155,6 @@ function happeningNames(
     ...(contact.isNew ? [happenings.contactCreated] : []),
     ...(isChanged ? [happenings.propertyChanged] : []),
   ]
-}
-
-/**
- * A `select` of what may interrupt the executions of open watched waits of all rows `g` of `given`: a row for each version, which many waits
- * and contacts may share. It may be large, so it is read once, and what it names of earlier waits is looked for once.
- */
-const interruptingOf = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>) => sql`
-      select v.workflow_id, v.version, v.interrupts, array(${namedNodes(sql`v.interrupts::text`)}) as named_nodes
-      from (select distinct o.workflow_id, o.version from given g cross join lateral (
-          select x.workflow_id, x.version from event_waits w cross join lateral (${LIVE_OF_WAIT}) x
-          where ${isOpen} and w.watched offset 0) as o) as o
-        join workflow_versions v on v.workflow_id = o.workflow_id and v.version = o.version
-      where v.workspace_id = ${workspaceId} and v.interrupts is not null`
-
-interface Found {
-  /** The workflows that the contact has left; null among them: all. */
-  left_ids: (string | null)[]
-  waits: (Omit<WaitRow, 'interrupts'> & { version: number; watched: boolean })[]
-  /** What may interrupt the waits of all rows, in the first one alone. */
-  versions: { workflow_id: string; version: number; interrupts: Interrupts }[]
-}
-
-/** A design may be large, and in many executions: what interrupts them is read once. @returns what interrupts those of a wait */
-function interruptsIn(
-  found: readonly Found[],
-): (wait: Found['waits'][number]) => Interrupts | null {
-  const keyOf = (of: { workflow_id: string; version: number }) => `${of.workflow_id} ${of.version}`
-  const versions = found.flatMap((one) => one.versions)
-  const known = new Map(versions.map((row) => [keyOf(row), row.interrupts]))
-  return (wait) => (wait.watched ? (known.get(keyOf(wait)) ?? null) : null)
 }
 
 /**

@@ -43,8 +43,9 @@ import { listExecutionEmails, listWorkflowEmails } from '../../db/emails/ofExecu
 import { listEmails } from '../../db/emails/reads.ts'
 import { listSendFacts } from '../../db/emails/sendFacts.ts'
 import { readLongBody } from '../../db/emails/sliceReads.ts'
+import { findConcerned } from '../../db/events/concerned.ts'
 import { insertEventGroup } from '../../db/events/groupWrites.ts'
-import { findConcerned, listAwaited, listCandidates } from '../../db/events/receivers.ts'
+import { listAwaited, listCandidates } from '../../db/events/receivers.ts'
 import { listTriggers } from '../../db/events/triggers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
 import { listAdmissions } from '../../db/executions/admissions.ts'
@@ -314,7 +315,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   },
   (trx) => listSendFacts(trx, ws, [{ domainName: 'b.test', addresses: ['a@b.test'] }]),
   (trx) => listCandidates(trx, ws, [arrived]),
-  (trx) => findConcerned(trx, ws, [{ event: arrived }]),
+  (trx) => findConcerned(trx, ws, [arrived]),
   (trx) => listTriggers(trx, ws, [{ names: ['user.left'], key: 'none' }]),
   (trx) => insertEvent(trx, ws, event, made),
   (trx) => insertEvent(trx, ws, { ...event, contactProperties: {}, createContact: false }, made),

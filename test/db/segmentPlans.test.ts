@@ -3,7 +3,8 @@
 import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
-import { type ArrivedEvent, findConcerned } from '../../db/events/receivers.ts'
+import { findConcerned } from '../../db/events/concerned.ts'
+import type { ArrivedEvent } from '../../db/events/receivers.ts'
 import { insertUnawaitedEvents } from '../../db/events/writes.ts'
 import { type AskedEntry, listAdmissions } from '../../db/executions/admissions.ts'
 import { findSegmentState } from '../../db/executions/segmentState.ts'
@@ -126,7 +127,7 @@ beforeAll(async () => {
     (trx) => insertSegment(trx, workspaceId, { ...writes, end }),
     (trx) => insertUnawaitedEvents(trx, workspaceId, [event], now()),
     (trx) => findSegmentState(trx, workspaceId, at),
-    (trx) => findConcerned(trx, workspaceId, [{ event: arrived }]),
+    (trx) => findConcerned(trx, workspaceId, [arrived]),
     (trx) => listAdmissions(trx, workspaceId, [entry]),
     (trx) => insertManualStart(trx, workspaceId, start),
     (trx) => closeExecution(trx, 'exe_1', cancelled, now()),
