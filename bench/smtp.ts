@@ -97,7 +97,7 @@ export const smtp: Bench = (options) =>
       ],
       further: {
         signing_on_all_threads: middle(signed.map((pair) => pair.subject)).median,
-        whole_path_unsigned_per_second: bare.distinct.per_second,
+        whole_path_unsigned_a_body_each_per_second: bare.distinct.per_second,
         whole_path_unsigned_one_body_per_second: bare.same.per_second,
         p99_of_one_at_a_time: path.latency,
       },

@@ -12,7 +12,7 @@ const DEADLINE_MS = 180_000
 
 export interface LedgerLoad {
   count: number
-  /** Whether each email has a body that none had before. Else what one of them took to compose others do not take again. */
+  /** Whether each email but the first has a body that none had before, so that none comes from the worker's cache; false: all have one body. */
   distinct: boolean
   /** How many domains the recipients have; 300 when absent. */
   domains?: number

@@ -8,7 +8,7 @@ import { middle } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
 import type { Servers } from './servers.ts'
 import { measureLatency } from './smtpLatency.ts'
-import { type Delivered, deliverLedger } from './smtpLedger.ts'
+import { type Delivered, deliverLedger, type LedgerLoad } from './smtpLedger.ts'
 import type { SmtpSinkProcess } from './smtpSink.ts'
 import { startDevTemporal } from './temporal.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
@@ -25,7 +25,7 @@ const UNSIGNED = {
 const CPU_US_MAX = 400
 /** `shared_buffers` as Compose sets it. */
 const SHARED_BUFFERS = '512MB'
-/** Turns of each worker that do not count: V8 compiles it until it has sent some 60,000 mails, and a worker runs for days. */
+/** Turns of each worker that do not count: V8 compiles it until it has sent some 50,000 mails, and a worker runs for days. */
 const WARM_UP = 5
 const SLOW_REPLY_MS = 20
 const SLOW_CONNECTIONS = 50
@@ -40,8 +40,8 @@ export interface PathOptions {
   say: (line: string) => void
 }
 
-/** Delivers the emails of one turn. `distinct`: each has a body that none had before. */
-type Deliver = (emails: { distinct: boolean }) => Promise<Delivered>
+/** Delivers the emails of one turn. */
+type Deliver = (emails: Pick<LedgerLoad, 'distinct'>) => Promise<Delivered>
 type Sides = Pick<PathOptions, 'rounds' | 'say'>
 
 /**

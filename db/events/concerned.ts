@@ -11,17 +11,18 @@ import type { JsonObject } from '../schema.ts'
 import { unseen } from '../unseen.ts'
 
 /** What has happened to a contact, as far as it decides what is read. */
-interface Arrived {
+export interface Arrived {
   /** null: no event, but the properties changed. */
   eventName: string | null
   contact: { id: string }
-  /** Gives the HMAC of the address. */
+  /** Gives the HMAC of the address, which only what may start or wake something needs. */
   hmac: () => Buffer
-  /** The execution whose segment records it: it has left its wait. */
+  /** The execution whose segment records it: it has left its wait, which cannot end once more. */
   byExecution?: string | undefined
 }
 
-interface Concerned {
+/** What concerns it. */
+export interface Concerned {
   /** The workflows that the contact has left; null among them: all. */
   left_ids: (string | null)[]
   waits: WaitRow[]
@@ -37,6 +38,7 @@ export interface WaitRow {
   event_name: string | null
   filter: Condition | null
   condition: Condition | null
+  /** The property that its time came from: its node is asked again when that changes. */
   path: string | null
   /** Of the version of its workflow. */
   interrupts: Interrupts | null
@@ -45,14 +47,15 @@ export interface WaitRow {
   until: number | null
   /** When its execution was started, ms. */
   entered_at: number
-  /** This and the following are null if nothing of it reads them. */
+  /** Of its execution; null for a wait that has no filter and is not watched, as the following. */
   step_count: number | null
   /** Properties of the triggering event. */
   trigger: JsonObject | null
-  /** By the nodes that the filter names; null if it names none. */
+  /** The latest event of each node that its filter, its condition or its interrupts name; null if they name none. */
   wait_events: Record<string, JsonObject> | null
 }
 
+/** A row as it is read: a wait has the version whose interrupts it gets. */
 interface Found {
   left_ids: Concerned['left_ids']
   waits: (Omit<WaitRow, 'interrupts'> & { version: number; watched: boolean })[]
@@ -82,7 +85,7 @@ const LATEST_OF_NAMED = sql`
 const LIVE_OF_WAIT = sql`
           select x.* from executions x where x.id = w.execution_id and ${isFoundLive('x')} offset 0`
 
-/** Reads what concerns each of these, in one statement. */
+/** Reads for each of these, in their order, which workflows the contact has left, and its open waits for that event or any change. */
 export async function findConcerned(
   trx: Trx,
   workspaceId: WorkspaceId,

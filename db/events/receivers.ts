@@ -7,7 +7,7 @@ import type { WaitEndedBy } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
 import type { JsonObject } from '../schema.ts'
 import { unseen } from '../unseen.ts'
-import { findConcerned, type WaitRow } from './concerned.ts'
+import { type Arrived, type Concerned, findConcerned, type WaitRow } from './concerned.ts'
 import { lookFor } from './lookFor.ts'
 import { listTriggers, type TriggerRow } from './triggers.ts'
 
@@ -46,9 +46,7 @@ export interface WaitEffect {
 }
 
 /** What has happened to a contact: an event, or another change. */
-export interface ArrivedEvent {
-  /** null: no event, but the properties changed. */
-  eventName: string | null
+export interface ArrivedEvent extends Arrived {
   email: string
   /** Of the event. */
   properties: JsonObject
@@ -61,11 +59,7 @@ export interface ArrivedEvent {
     /** Whether it was made now. */
     isNew: boolean
   }
-  /** Gives the HMAC of the address, which only what may start or wake something needs. */
-  hmac: () => Buffer
   now: Date
-  /** The execution whose segment records it: it has left its wait, which cannot end once more. */
-  byExecution?: string | undefined
 }
 
 export interface Candidates {
@@ -121,8 +115,8 @@ export async function listCandidates(
   for (const [i, { place }] of concerned.entries()) {
     const one = found[i]
     if (!one) continue
-    const of = butLeft(triggers[i] ?? [], one.left_ids)
-    candidates[place] = { triggers: of, waits: one.waits, segmentKeys }
+    const { left_ids, waits } = one
+    candidates[place] = { triggers: butLeft(triggers[i] ?? [], left_ids), waits, segmentKeys }
   }
   return candidates
 }
@@ -130,7 +124,7 @@ export async function listCandidates(
 /** Without those of workflows that the contact has left. */
 const butLeft = (
   triggers: readonly TriggerRow[],
-  leftIds: readonly (string | null)[],
+  leftIds: Concerned['left_ids'],
 ): readonly TriggerRow[] =>
   leftIds.length === 0
     ? triggers

@@ -27,23 +27,25 @@ const LIMITS: BodyCacheLimits = {
 }
 /** Estimated memory of an entry besides its bytes. */
 const ENTRY_BYTES = 500
-/** Of how many bodies at least, which were composed once, it is known that another one is the same. */
-const ONCE_MIN = 5_000
+/** The keys of so many last bodies at least are remembered. */
+const SEEN_KEYS_MIN = 5_000
 
 /**
- * Makes a cache of encoded bodies by content: of those that were composed twice. Most bodies are of one mail alone, and to keep them
- * took a quarter of the time of composing them. The least recently used ones are dropped first.
+ * Makes a cache of encoded bodies by content, which keeps a body when it is encoded for the second time. Most bodies are of one mail,
+ * and to keep those took a quarter of the time of encoding them. The least recently used ones are dropped first.
  */
 export function createBodies(limits: BodyCacheLimits = LIMITS) {
   const kept = new LRUCache<string, MaybeLater<BodySection>>({ maxSize: limits.bytesMax })
-  const isComposedBefore = createRecent(ONCE_MIN)
+  const seen = createSeenKeys(SEEN_KEYS_MIN)
 
-  const keep = (key: string, section: MaybeLater<BodySection>) => {
+  /** @returns what is kept */
+  const keep = (key: string, section: MaybeLater<BodySection>): MaybeLater<BodySection> => {
     if (!isLater(section)) {
-      kept.set(key, section, { size: ENTRY_BYTES + section.length_bytes })
-      return
+      const own = withOwnBytes(section)
+      kept.set(key, own, { size: ENTRY_BYTES + own.length_bytes })
+      return own
     }
-    // Its bytes count from when they are there.
+    // Its size is known when it is encoded.
     kept.set(key, section, { size: ENTRY_BYTES })
     const ifKept = (act: () => void) => {
       if (kept.peek(key) === section) act()
@@ -52,6 +54,7 @@ export function createBodies(limits: BodyCacheLimits = LIMITS) {
       (made) => ifKept(() => keep(key, made)),
       () => ifKept(() => kept.delete(key)),
     )
+    return section
   }
 
   return {
@@ -73,26 +76,39 @@ export function createBodies(limits: BodyCacheLimits = LIMITS) {
       const known = kept.get(key)
       if (known) return known
       const section = make(html, text, key, watched)
-      if (isComposedBefore(key)) keep(key, section)
-      return section
+      return seen.note(key) ? keep(key, section) : section
     },
     size: () => ({ entries: kept.size, bytes: kept.calculatedSize }),
   }
 }
 
-/** Makes a function that says whether it was called with a key before: of the last ones, at least so many. */
-function createRecent(min: number) {
-  let recent = new Set<string>()
-  let before = recent
-  return (key: string): boolean => {
-    if (recent.has(key) || before.has(key)) return true
-    // Two sets in turn: one that loses its oldest keys gets slow by the holes that they leave.
-    if (recent.size >= min) {
-      before = recent
-      recent = new Set()
-    }
-    recent.add(key)
-    return false
+/** A small buffer is a piece of a pool, which it would keep in memory as a whole: it is copied. */
+function withOwnBytes(section: BodySection): BodySection {
+  const chunks = section.chunks.map((chunk) => {
+    if (chunk.length === chunk.buffer.byteLength) return chunk
+    const own = Buffer.allocUnsafeSlow(chunk.length)
+    chunk.copy(own)
+    return own
+  })
+  return { ...section, chunks }
+}
+
+/** Remembers keys: of those that were noted last between `min` and twice as many. */
+function createSeenKeys(min: number) {
+  // Two sets, of which the older one is dropped as a whole: a set gets slow by the holes that each deleted key leaves.
+  let newer = new Set<string>()
+  let older = newer
+  return {
+    /** Notes a key. @returns whether it was remembered already */
+    note(key: string): boolean {
+      if (newer.has(key) || older.has(key)) return true
+      if (newer.size >= min) {
+        older = newer
+        newer = new Set()
+      }
+      newer.add(key)
+      return false
+    },
   }
 }
 

@@ -2,7 +2,7 @@
 import type { MaybeLater } from '../../rules/later.ts'
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import { endSlice } from '../slices.ts'
-import { createQuoted, type Encoder, UNITS_MAX } from './quotedPrintable.ts'
+import { countEscaped, createQuoted, type Encoder, UNITS_MAX } from './quotedPrintable.ts'
 
 export interface EncodedBody {
   encoding: '7bit' | 'quoted-printable' | 'base64'
@@ -20,13 +20,6 @@ const TAB = 0x09
 const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
-const EQUALS = 0x3d
-/** 1 for each byte that quoted-printable escapes, but for spaces at the end of a line and dots at its beginning. */
-const isEscaped = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte >= 0x7f || byte === EQUALS || (byte < SPACE && byte !== LF && byte !== CR && byte !== TAB)
-    ? 1
-    : 0,
-)
 
 /**
  * Encodes a body of any size. 7bit if all lines are short ASCII, otherwise quoted-printable, or base64 if that is
@@ -86,11 +79,7 @@ function isSevenBit(text: string): boolean {
 }
 
 /** Whether base64 is smaller: quoted-printable triples an escaped byte, base64 adds a third to all bytes. */
-function prefersBase64(bytes: Buffer): boolean {
-  let escaped = 0
-  for (let i = 0; i < bytes.length; i++) escaped += isEscaped[bytes[i] ?? 0] ?? 0
-  return escaped * 6 > bytes.length
-}
+const prefersBase64 = (bytes: Buffer): boolean => countEscaped(bytes) * 6 > bytes.length
 
 function toCrlf(text: string): string {
   const lines = /[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, '\r\n') : text

@@ -18,10 +18,20 @@ const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
 const isLiteral = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte > SPACE && byte < 0x7f && byte !== EQUALS ? 1 : 0,
 )
-/** Bytes that stand for themselves wherever they are: a dot does not, at the beginning of a line. */
+/** Bytes that are literal wherever they are: a dot is not at the beginning of a line. */
 const isPlain = Uint8Array.from(isLiteral, (literal, byte) => (byte === DOT ? 0 : literal))
+const isEscaped = Uint8Array.from(isLiteral, (literal, byte) =>
+  literal === 1 || byte === SPACE || byte === TAB || byte === CR || byte === LF ? 0 : 1,
+)
 /** Enough for the worst case: three columns for each byte and a soft break of three for each line. */
 const scratch = Buffer.allocUnsafe(10 * UNITS_MAX + 64)
+
+/** How many bytes quoted-printable escapes, without spaces and tabs at the end of a line, and dots at its beginning. */
+export function countEscaped(bytes: Buffer): number {
+  let escaped = 0
+  for (let i = 0; i < bytes.length; i++) escaped += isEscaped[bytes[i] ?? 0] ?? 0
+  return escaped
+}
 
 /** Encodes a body, slice by slice. */
 export interface Encoder {
@@ -58,7 +68,7 @@ export function createQuoted(): Encoder {
       let { column, blank, cr } = state
       let at = 0
       for (let i = 0; i < bytes.length; i++) {
-        // Most bytes are of such runs.
+        // Most bytes belong to runs that stay as they are.
         if (blank === 0) {
           const end = endOfPlain(bytes, i, COLUMNS_MAX - column)
           if (end > i) {
@@ -116,9 +126,9 @@ export function createQuoted(): Encoder {
   }
 }
 
-/** The end of the bytes from one on that stand for themselves: letters, and a space before one. @param most how many */
-function endOfPlain(bytes: Buffer, from: number, most: number): number {
-  const end = Math.min(bytes.length, from + most)
+/** The end of a run of bytes that stay as they are: those that are literal anywhere, and a space before a literal one. @param columns how long it may be */
+function endOfPlain(bytes: Buffer, from: number, columns: number): number {
+  const end = Math.min(bytes.length, from + columns)
   let i = from
   while (
     i < end &&

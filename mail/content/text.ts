@@ -12,8 +12,11 @@ const SLICE_CHARS = 64 * 1024
 const QUOTES_MAX = 5
 const LISTS_MAX = 10
 const RULE = '-'.repeat(40)
-/** White space that is not one space already. Most texts have none, and to replace each space by itself took longer than all else. */
+/** White space that is not one space already. Most texts have none, and to replace each space by itself takes longer than to look. */
 const WIDE_SPACE = /[^\S ]|\u200b| {2}/
+
+const withSingleSpaces = (raw: string): string =>
+  WIDE_SPACE.test(raw) ? raw.replace(/[\s\u200b]+/g, ' ') : raw
 
 /** Line breaks before and after an element: 2 leaves an empty line. */
 const breaksOf = new Map<string, number>([
@@ -200,7 +203,7 @@ class TextWalker implements TokenizerCallbacks {
 
   private put(raw: string): void {
     if (this.preformatted === 0) {
-      this.putWords(WIDE_SPACE.test(raw) ? raw.replace(/[\s\u200b]+/g, ' ') : raw)
+      this.putWords(withSingleSpaces(raw))
       return
     }
     for (const [i, line] of raw.split(/\r\n?|\n/).entries()) {

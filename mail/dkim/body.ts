@@ -24,8 +24,8 @@ const isBlank = Uint8Array.from({ length: 256 }, (_, byte) =>
 )
 
 /**
- * The end of what stays as it is, from a byte on that is no blank: single spaces and line breaks between such bytes belong to it.
- * Most of a body is one such run.
+ * The end of what stays as it is, from a byte on that is no blank: one space, or any number of line breaks, between such bytes
+ * belongs to it. Most of a body is one such run.
  */
 function endOfRun(slice: Buffer, from: number): number {
   const { length } = slice

@@ -8,7 +8,7 @@ export interface Field {
   raw: string
 }
 
-/** Blanks that are not one space already: to replace each space by itself takes longer than to look. */
+/** Spaces and tabs that are not one space already: to replace each space by itself takes longer than to look. */
 const WIDE_BLANK = /\t| {2}/
 
 /** RFC 6376 section 3.4.2: the name in lower case, the value unfolded, with single spaces and none at its ends. */

@@ -90,7 +90,7 @@ test('content that was encoded twice is kept, different content is encoded again
   expect(anew.hash).toBe(first.hash)
 })
 
-test('the cache stays within its bounds and drops the oldest first', async () => {
+test('the cache stays within its bounds and drops what was used least lately', async () => {
   const bodies = createBodies({ bytesMax: 10_000, charsMax: 3_000 })
   const body = (i: number) => of(bodies, null, `${i} ${'word '.repeat(400)}`, 'em_1')
   await body(0)
@@ -117,15 +117,42 @@ test('long content counts by its bytes once it is encoded', async () => {
   const { length_bytes } = await encoding
   expect(length_bytes).toBeGreaterThan(long.length)
   expect(bodies.size().bytes).toBeGreaterThan(length_bytes)
-  expect(await of(bodies, null, long, 'em_3')).toBe(await encoding)
+  const kept = await of(bodies, null, long, 'em_3')
+  expect(await of(bodies, null, long, 'em_4')).toBe(kept)
 })
 
-test('of very many contents, each of one mail, none is kept, and what comes again and again is', async () => {
+test('what cannot be encoded is not kept', async () => {
   const bodies = createBodies()
+  const long = { html: null, text: 'word '.repeat(100_000), id: 'em_1' }
+  let pieces = 0
+  const watched = <T>(work: () => T): T => {
+    pieces += 1
+    if (pieces === 3) throw new Error('no memory')
+    return work()
+  }
+  await bodies.of(long)
+  const failing = bodies.of(long, { watched })
+  expect(bodies.size().entries).toBe(1)
+  await expect(failing).rejects.toThrow('no memory')
+  expect(bodies.size()).toEqual({ entries: 0, bytes: 0 })
+  expect((await bodies.of(long)).length_bytes).toBeGreaterThan(long.text.length)
+})
+
+test('kept bodies have memory of their own: a piece of a pool would hold all of it', async () => {
+  const bodies = createBodies()
+  await of(bodies, null, 'small', 'em_1')
+  const { chunks } = await of(bodies, null, 'small', 'em_1')
+  for (const chunk of chunks) expect(chunk.buffer.byteLength).toBe(chunk.length)
+})
+
+test('bodies of one mail each are not kept, however many; one that comes back among them is, unless too many came between', async () => {
+  const bodies = createBodies()
+  await of(bodies, null, 'comes back late', 'em_1')
   for (let i = 0; i < 30_000; i++) {
     await of(bodies, null, `text ${i}`, 'em_1')
     if (i % 1_000 === 0) await of(bodies, null, 'of a campaign', 'em_1')
   }
+  await of(bodies, null, 'comes back late', 'em_1')
   expect(bodies.size().entries).toBe(1)
 })
 
