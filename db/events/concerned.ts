@@ -159,7 +159,7 @@ const interruptingOf = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>) =
         join workflow_versions v on v.workflow_id = o.workflow_id and v.version = o.version
       where v.workspace_id = ${workspaceId} and v.interrupts is not null`
 
-/** A design may be large, and in many executions: what interrupts them is read once. @returns what interrupts those of a wait */
+/** Gives waits the interrupts that were read once for all rows. @returns a function: what interrupts a wait, null if it is not watched */
 function interruptsIn(
   found: readonly Found[],
 ): (wait: Found['waits'][number]) => Interrupts | null {
