@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
+import { toParameter } from './arrays.ts'
 import { createAsk, NOTHING } from './ask.ts'
 import { busyReason, isUnavailable } from './failures.ts'
 import { splitGuard } from './guarded.ts'
@@ -100,7 +101,7 @@ function lend(
   const { signal } = scope
   const named = (text: string, own: unknown[]): pg.QueryConfig => {
     const name = nameOf(text)
-    return { text, values: own, ...(name ? { name } : {}) }
+    return { text, values: own.map(toParameter), ...(name ? { name } : {}) }
   }
   const leave = () => {
     // Once COMMIT was sent there is nothing to save: the transaction ends by itself in a moment.

@@ -84,15 +84,15 @@ type ClaimRow = Omit<ClaimedDelivery, Seconds> & { [name in Seconds]: number } &
   verdict: Verdict | null
 }
 
+const toDate = (seconds: number) => new Date(Math.round(seconds * 1_000))
+
 /** Changes the row, because a copy of each would take longer than all else that is done with them. */
-function toClaimed(row: ClaimRow): ClaimedDelivery {
-  const at = (seconds: number) => new Date(Math.round(seconds * 1_000))
-  return Object.assign(row, {
-    next_at: at(row.next_at),
-    created_at: at(row.created_at),
-    expires_at: at(row.expires_at),
+const toClaimed = (row: ClaimRow): ClaimedDelivery =>
+  Object.assign(row, {
+    next_at: toDate(row.next_at),
+    created_at: toDate(row.created_at),
+    expires_at: toDate(row.expires_at),
   })
-}
 
 type Owned = Claim & { owner: LaneEpoch }
 const claimOfAnyone = prepare<Claim, ClaimRow>((slot) => claimSteps(slot, sql`true`))

@@ -10,6 +10,8 @@ import type { WorkspaceLines } from './workspaceLines.ts'
 /** The most lines of a class that are read at a time, and how often lines are read for one claim. */
 const LINES_PER_READ_MAX = 100
 const READS_MAX = 3
+/** About how many lines one claim looks through for those that give up their places: for all of a lane it takes as long as the claim. */
+const LOOKED_MAX = 5_000
 
 /** What a claim asks of the lines. */
 export interface Asked {
@@ -39,6 +41,8 @@ interface Picking extends Asked {
   full: Set<string>
   /** Of each class how many were picked. */
   taken: number[]
+  /** How many lines were looked through for those that give up their places. */
+  looked: number
 }
 
 /**
@@ -53,7 +57,8 @@ export async function pickForClaim(
   asked: Asked,
 ): Promise<Picked> {
   const taken = classWeights.map(() => 0)
-  const picking = { ...asked, lines, rows: [], left: new Map(), full: new Set<string>(), taken }
+  const sums = { taken, looked: 0 }
+  const picking = { ...asked, lines, rows: [], left: new Map(), full: new Set<string>(), ...sums }
   const isFull = () => picking.rows.length >= asked.limit
   let toRead: Line[] = []
   for (let reads = 0; reads < READS_MAX && !isFull(); reads++) {
@@ -161,10 +166,11 @@ function* ofWorkspace(
  * claim has picked some is no full one.
  */
 function makePlaces(picking: Picking, workspace: WorkspaceLines): void {
-  const { lines, left, now, rooms } = picking
-  if (!workspace.unsearched || rooms.other <= 0) return
+  const { lines, left, now, rooms, looked } = picking
+  if (!workspace.unsearched || rooms.other <= 0 || looked >= LOOKED_MAX) return
   if (Math.abs(now - workspace.fullLookAt) < GIVE_UP_MS) return
   workspace.fullLookAt = now
+  picking.looked += workspace.lines.size
   const full = [...workspace.lines.values()].filter(
     ({ destination }) => !left.has(destination) && roomIn(picking, destination) <= 0,
   )

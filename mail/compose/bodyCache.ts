@@ -37,6 +37,7 @@ const SEEN_KEYS_MIN = 5_000
 export function createBodies(limits: BodyCacheLimits = LIMITS) {
   const kept = new LRUCache<string, MaybeLater<BodySection>>({ maxSize: limits.bytesMax })
   const seen = createSeenKeys(SEEN_KEYS_MIN)
+  const keyOf = createKeyOf()
 
   /** @returns what is kept */
   const keep = (key: string, section: MaybeLater<BodySection>): MaybeLater<BodySection> => {
@@ -71,7 +72,7 @@ export function createBodies(limits: BodyCacheLimits = LIMITS) {
     ): MaybeLater<BodySection> {
       const chars = (html?.length ?? 0) + (text?.length ?? 0)
       if (chars > limits.charsMax) return make(html, text, id, watched)
-      const key = contentKey(html, text)
+      const key = keyOf(html, text)
       if (once) return make(html, text, key, watched)
       const known = kept.get(key)
       if (known) return known
@@ -120,6 +121,16 @@ function make(
 ): MaybeLater<BodySection> {
   const plain = text ?? (html ? textInTurns(html, watched) : null)
   return after(plain, (ready) => bodySection(html, ready, seed, watched))
+}
+
+/** Makes the function that gives a content its key. One that was asked for last is known by itself: often the next mail has the same. */
+function createKeyOf() {
+  let last: { html: string | null; text: string | null; key: string } | undefined
+  return (html: string | null, text: string | null): string => {
+    if (last?.html !== html || last.text !== text)
+      last = { html, text, key: contentKey(html, text) }
+    return last.key
+  }
 }
 
 function contentKey(html: string | null, text: string | null): string {

@@ -179,3 +179,22 @@ test('where most lines have room none gives up its place, and no line whose room
   expect(await claim(['a.test', 'b.test', 'c.test'], 1)).toEqual({ 'd.test': 1 })
   expect(remembered().map(({ destination }) => destination)).toEqual(['d.test'])
 })
+
+test('a claim looks through the lines of few workspaces, and the next claims through those of the others', async () => {
+  const size = 1_000
+  const lines = new Lines({ lines: 99_999, share: [size, size], rows: 99_999, lineRows: [9, 4] })
+  for (let place = 0; place < 12; place++) {
+    for (let n = 0; n <= size; n++) {
+      lines.add(waiting({ count: 1, workspace: `ws_${place}`, destination: `d${n}.test` }))
+    }
+  }
+  const workspaces = [...(lines.classes[0]?.values() ?? [])]
+  const lookedAt: number[] = []
+  for (const now of [1, 2, 3]) {
+    await pickForClaim(lines, async () => undefined, { limit: 20, rooms: anyRoom, now })
+    lookedAt.push(workspaces.filter(({ fullLookAt }) => fullLookAt > 0).length)
+  }
+  expect(lookedAt[0]).toBe(5)
+  expect(lookedAt[1]).toBeLessThan(12)
+  expect(lookedAt[2]).toBe(12)
+})
