@@ -3,6 +3,9 @@ import { type Kysely, sql } from 'kysely'
 import type { Database } from '../db/schema.ts'
 import { limits } from '../rules/limits.ts'
 
+/** How many deliveries a claim takes. */
+export const LIMIT = 200
+
 type Db = Kysely<Database>
 
 /** Accepts deliveries of these numbers, as many lines have them. */

@@ -36,11 +36,15 @@ const loaderArgs = Reflect.get(process.features, 'typescript')
   ? []
   : ['--enable-source-maps', '--import', 'tsx']
 
-/** Forks a file of this folder that calls `serve`. The child always ends when this process ends. */
-export function startRemote<H extends Handlers>(file: string): Remote<H> {
+/** Forks a file of this folder that calls `serve`. The child always ends when this process ends. @param env what it has besides */
+export function startRemote<H extends Handlers>(
+  file: string,
+  env: Record<string, string> = {},
+): Remote<H> {
   const path = fileURLToPath(new URL(file, import.meta.url))
   const child = fork(path, [], {
     execArgv: loaderArgs,
+    env: { ...process.env, ...env },
     serialization: 'advanced',
     // Its output goes to stderr, because stdout has only the JSON document.
     stdio: ['ignore', 2, 2, 'ipc'],

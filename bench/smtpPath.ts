@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { opensslSigns } from './machine.ts'
 import { postgresTime } from './postgresTime.ts'
 import { processorTimeOf } from './processorTime.ts'
+import { WORKER_SETTINGS } from './production.ts'
 import { startRemote } from './remote.ts'
 import { middle } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
@@ -13,13 +14,8 @@ import type { SmtpSinkProcess } from './smtpSink.ts'
 import { startDevTemporal } from './temporal.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
 
-/** The recommended settings of a worker that only delivers. */
-const SETTINGS = {
-  UV_THREADPOOL_SIZE: String(Math.max(1, availableParallelism() - 1)),
-  NODE_OPTIONS: '--max-semi-space-size=32',
-}
 const UNSIGNED = {
-  NODE_OPTIONS: `${SETTINGS.NODE_OPTIONS} --import ${new URL('./unsigned.mjs', import.meta.url).href}`,
+  NODE_OPTIONS: `${WORKER_SETTINGS.NODE_OPTIONS} --import ${new URL('./unsigned.mjs', import.meta.url).href}`,
 }
 /** The bar, on a processor that signs 4,130 times a second and core with RSA-2048. */
 const CPU_US_MAX = 400
@@ -66,7 +62,7 @@ export async function measurePath(servers: Servers, options: PathOptions) {
       databaseUrl,
       temporalAddress: temporal.address,
       smtpUrl: `smtp://127.0.0.1:${sinkPort}`,
-      env: { WORKER_ROLES: 'delivery', ...SETTINGS, ...env },
+      env: { WORKER_ROLES: 'delivery', ...WORKER_SETTINGS, ...env },
     })
     const used = () => usedBy(workspace, worker.pid, postgres.pid)
     const deliver: Deliver = ({ distinct }) => deliverLedger(workspace, { count, distinct }, used)

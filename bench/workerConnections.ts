@@ -3,11 +3,16 @@ import { connect } from '../db/connect.ts'
 import type { Settings } from '../db/settings.ts'
 import type { Servers } from './servers.ts'
 
-/** Opens some, which the servers close. @param more settings besides, such as those of claims */
-export function connectAsWorker(servers: Servers, url: string, more: Settings = {}) {
+/** Opens some, which end with the process. @param more settings besides, such as those of claims */
+export function openAsWorker(url: string, more: Settings = {}) {
   const settings = { enable_seqscan: 'off', ...more }
   const onIdleError = () => undefined
-  const { db } = connect({ url, poolSize: 2, name: 'bench', settings, onIdleError })
+  return connect({ url, poolSize: 2, name: 'bench', settings, onIdleError }).db
+}
+
+/** Opens some, which the servers close. @param more as for `openAsWorker` */
+export function connectAsWorker(servers: Servers, url: string, more: Settings = {}) {
+  const db = openAsWorker(url, more)
   servers.add(() => db.destroy())
   return db
 }
