@@ -4,7 +4,7 @@ import type { Database } from '../db/schema.ts'
 import { limits } from '../rules/limits.ts'
 
 /** How many deliveries a claim takes. */
-export const LIMIT = 200
+export const CLAIM_LIMIT = 200
 
 type Db = Kysely<Database>
 

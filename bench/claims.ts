@@ -3,15 +3,15 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from '../db/schema.ts'
-import { accept, fill, LIMIT } from './claimQueues.ts'
-import type { ClaimTimes } from './claimTimes.ts'
+import type { Claimer, ClaimSide } from './claimer.ts'
+import { accept, CLAIM_LIMIT, fill } from './claimQueues.ts'
 import { describePostgres } from './machine.ts'
-import { WORKER_SETTINGS } from './production.ts'
 import { startRemote } from './remote.ts'
 import { type Bench, type BenchOptions, figure, percentile, rounded } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
 import { type Servers, withServers } from './servers.ts'
 import { connectAsWorker } from './workerConnections.ts'
+import { WORKER_SETTINGS } from './workerSettings.ts'
 
 const RATIO_AT_MOST = 1.5
 const P99_MS_MAX = 10
@@ -21,12 +21,11 @@ const CLAIMS = 40
  * thousand of them. A lane runs for days. The reference has little to learn, and each of its claims leaves dead entries in its index.
  */
 const WARM_UP = { subject: 25, reference: 5 }
-/** How long claims go on at full rate, at most, to which those beside a snapshot are compared. */
-const FREE_S = 60
+/** Seconds at full rate without a held snapshot, at most. Claims beside one are compared with these. */
+const NO_SNAPSHOT_S = 60
 
 type Db = Kysely<Database>
-type Side = 'ours' | 'plain' | 'unflushed'
-type Claim = (side: Side, claims: number) => Promise<{ ms: number; count: number }[]>
+type Claim = (side: ClaimSide, claims: number) => Promise<{ ms: number; count: number }[]>
 
 export const claims: Bench = (options) =>
   withServers(options.say, async (servers) => {
@@ -42,24 +41,24 @@ export const claims: Bench = (options) =>
       rounds,
       unit: 'ms',
       say,
-      subject: () => middleAnd(times, () => timed(claim, 'ours')),
-      reference: () => middleAnd(referenceTimes, () => timed(claim, 'plain')),
+      subject: () => middleAnd(times, () => timed(claim, 'subject')),
+      reference: () => middleAnd(referenceTimes, () => timed(claim, 'reference')),
     })
     const quiet = p99(times)
-    const unflushed = middleOf(await timed(claim, 'unflushed'))
-    const free_s = Math.min(held_s, FREE_S)
-    say(`99th percentile ${quiet} ms; now ${free_s} s of claims and ends at full rate`)
+    const unflushed = middleOf(await timed(claim, 'unflushedReference'))
+    const no_snapshot_s = Math.min(held_s, NO_SNAPSHOT_S)
+    say(`99th percentile ${quiet} ms; now ${no_snapshot_s} s of claims and ends at full rate`)
     await endClaims(db)
-    const sides = { db, claim }
-    const free = await atFullRate(sides, { seconds: free_s, from: rows, say })
+    const queue = { db, claim }
+    const without = await atFullRate(queue, { seconds: no_snapshot_s, from: rows, say })
     say(`now ${held_s} s of them beside a held snapshot`)
     const held = await besideSnapshot(connectAsWorker(servers, url), () =>
-      atFullRate(sides, { seconds: held_s, from: free.accepted, say }),
+      atFullRate(queue, { seconds: held_s, from: without.accepted, say }),
     )
     return {
       reference:
-        `a claim of the ${LIMIT} deliveries that are due longest, by one index of shards and times, without classes, turns, ` +
-        `rooms or a look at who left, in a copy of the table with the indexes that such a queue needs; ${rows} deliveries of 3 classes, 50 workspaces and 997 destinations, with 1 GB of shared buffers; a round is the ` +
+        `a claim of the ${CLAIM_LIMIT} deliveries that are due longest, by one index of shards and times, without classes, turns, ` +
+        `rooms or a look at who left, in a copy of the table with the indexes that such a queue needs; ${rows} deliveries of 3 classes, 50 workspaces and 997 destinations, with 1 GB of shared buffers; both in one process with the young generation that is recommended for a worker; a round is the ` +
         `median of ${CLAIMS} claims, after ${warmUpRounds.subject} rounds that do not count, and ${warmUpRounds.reference} of the reference`,
       rounds,
       figures: [figure('claim', pairs, 'ms', { at_most: RATIO_AT_MOST })],
@@ -72,11 +71,11 @@ export const claims: Bench = (options) =>
         warm_up_claims_p99_ms: p99(warmUpTimes),
         reference_unflushed_ms: unflushed,
         // At full rate, without a snapshot that is held and beside one.
-        free_s,
-        free_claims: free.claims,
-        free_ms: free.middle,
-        free_first_p99_ms: free.first,
-        free_last_p99_ms: free.last,
+        no_snapshot_s,
+        no_snapshot_claims: without.claims,
+        no_snapshot_ms: without.middle,
+        no_snapshot_first_p99_ms: without.first,
+        no_snapshot_last_p99_ms: without.last,
         held_snapshot_s: held_s,
         held_claims: held.claims,
         held_ms: held.middle,
@@ -96,7 +95,7 @@ async function openQueue(servers: Servers, rows: number, say: (line: string) => 
   const db = connectAsWorker(servers, url)
   say(`filling ${rows} deliveries`)
   await fill(db, rows)
-  const remote = startRemote<ClaimTimes>('./claimTimes.ts', WORKER_SETTINGS)
+  const remote = startRemote<Claimer>('./claimer.ts', WORKER_SETTINGS)
   servers.add(() => remote.stop())
   await remote.call('begin', { url })
   const claim: Claim = (side, claims) => remote.call('claim', { side, claims })
@@ -109,16 +108,16 @@ function sizesOf({ quick, ...asked }: BenchOptions) {
   const rows = asked.rows ?? (quick ? 50_000 : 1_000_000)
   const held_s = asked.seconds ?? (quick ? 3 : 120)
   const warmUpRounds = quick ? { subject: 1, reference: 1 } : WARM_UP
-  const needed = (warmUpRounds.subject + rounds + 1) * CLAIMS * LIMIT
+  const needed = (warmUpRounds.subject + rounds + 1) * CLAIMS * CLAIM_LIMIT
   if (rows < needed) throw new Error(`--rows must be ${needed} or more: so many are claimed`)
   return { rounds, rows, held_s, warmUpRounds }
 }
 
 /** ms of some claims. */
-async function timed(claim: Claim, side: Side): Promise<number[]> {
+async function timed(claim: Claim, side: ClaimSide): Promise<number[]> {
   const each = await claim(side, CLAIMS)
   for (const { count } of each) {
-    if (count < LIMIT / 4) throw new Error(`a claim took ${count}`)
+    if (count < CLAIM_LIMIT / 4) throw new Error(`a claim took ${count}`)
   }
   return each.map(({ ms }) => ms)
 }
@@ -126,8 +125,8 @@ async function timed(claim: Claim, side: Side): Promise<number[]> {
 /** Claims of both that do not count. @returns ms of each claim of the subject */
 async function warmUp(claim: Claim, rounds: typeof WARM_UP): Promise<number[]> {
   const times: number[] = []
-  for (let n = 0; n < rounds.subject; n++) times.push(...(await timed(claim, 'ours')))
-  for (let n = 0; n < rounds.reference; n++) await timed(claim, 'plain')
+  for (let n = 0; n < rounds.subject; n++) times.push(...(await timed(claim, 'subject')))
+  for (let n = 0; n < rounds.reference; n++) await timed(claim, 'reference')
   return times
 }
 
@@ -148,8 +147,8 @@ async function middleAnd(times: number[], work: () => Promise<number[]>): Promis
 }
 
 /**
- * Claims and ends deliveries as fast as it can, and accepts as many, since the queue would be empty long before the end else.
- * @param from behind which number they are accepted
+ * Claims and ends deliveries as fast as it can, and accepts as many, because otherwise the queue would soon be empty.
+ * @param from after which number
  */
 async function atFullRate(
   { db, claim }: { db: Db; claim: Claim },
@@ -160,12 +159,12 @@ async function atFullRate(
   let last = from
   let told = Date.now()
   while (Date.now() < end) {
-    const [one] = await claim('ours', 1)
-    const { ms = 0, count = 0 } = one ?? {}
-    times.push(ms)
+    const [one] = await claim('subject', 1)
+    if (!one || one.count < CLAIM_LIMIT / 4) throw new Error(`a claim took ${one?.count}`)
+    times.push(one.ms)
     await endClaims(db)
-    await accept(db, last + 1, last + count)
-    last += count
+    await accept(db, last + 1, last + one.count)
+    last += one.count
     if (Date.now() - told > 10_000) {
       told = Date.now()
       say(`${times.length} claims; the last hundred: 99th percentile ${p99(times.slice(-100))} ms`)

@@ -1,17 +1,10 @@
 // Makes a production build in the benchmark's folder. From its sources a worker would have the bundler in memory too, and each
 // closure would cost what tsx adds to keep its name.
-import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { lastLines, startChild } from '../dev/processes/processes.ts'
 import type { DevFolder } from '../dev/start/folder.ts'
 
 const ROOT = dirname(import.meta.dirname)
-
-/** What is recommended for a worker that only delivers. */
-export const WORKER_SETTINGS = {
-  UV_THREADPOOL_SIZE: String(Math.max(1, availableParallelism() - 1)),
-  NODE_OPTIONS: '--max-semi-space-size=32',
-}
 
 /** Runs npm run build without its look at the types. @returns the folder of what was built */
 export async function buildProduction(

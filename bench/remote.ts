@@ -36,7 +36,7 @@ const loaderArgs = Reflect.get(process.features, 'typescript')
   ? []
   : ['--enable-source-maps', '--import', 'tsx']
 
-/** Forks a file of this folder that calls `serve`. The child always ends when this process ends. @param env what it has besides */
+/** Forks a file of this folder that calls `serve`. The child always ends when this process ends. @param env variables besides those of this process */
 export function startRemote<H extends Handlers>(
   file: string,
   env: Record<string, string> = {},
@@ -56,9 +56,13 @@ export function startRemote<H extends Handlers>(
     waiting.get(answer.id)?.(answer)
     waiting.delete(answer.id)
   })
+  // What is sent to a child that has ended is answered below.
+  child.on('error', () => undefined)
+  let ended: string | undefined
   const exited = new Promise<void>((resolve) => {
     child.once('exit', (code, signal) => {
       const error = `${file} ended (${signal ?? code})`
+      ended = error
       for (const [id, settle] of waiting) settle({ id, error })
       waiting.clear()
       resolve()
@@ -67,6 +71,7 @@ export function startRemote<H extends Handlers>(
   return {
     pid: child.pid ?? 0,
     call(name, input) {
+      if (ended !== undefined) return Promise.reject(new Error(ended))
       serial += 1
       const call: Call = { id: serial, name, input }
       return new Promise((resolve, reject) => {

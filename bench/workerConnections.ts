@@ -3,14 +3,14 @@ import { connect } from '../db/connect.ts'
 import type { Settings } from '../db/settings.ts'
 import type { Servers } from './servers.ts'
 
-/** Opens some, which end with the process. @param more settings besides, such as those of claims */
+/** Opens a pool that stays open until the process ends. @param more settings besides, such as those of claims */
 export function openAsWorker(url: string, more: Settings = {}) {
   const settings = { enable_seqscan: 'off', ...more }
   const onIdleError = () => undefined
   return connect({ url, poolSize: 2, name: 'bench', settings, onIdleError }).db
 }
 
-/** Opens some, which the servers close. @param more as for `openAsWorker` */
+/** Opens a pool that is closed with the servers. @param more as for `openAsWorker` */
 export function connectAsWorker(servers: Servers, url: string, more: Settings = {}) {
   const db = openAsWorker(url, more)
   servers.add(() => db.destroy())

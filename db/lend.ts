@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
-import { toParameter } from './arrays.ts'
+import { toParameter } from './arrayParameters.ts'
 import { createAsk, NOTHING } from './ask.ts'
 import { busyReason, isUnavailable } from './failures.ts'
 import { splitGuard } from './guarded.ts'

@@ -76,7 +76,7 @@ function givenOf(emails: readonly PlainEmail[]) {
         k.workflow_id, k.execution_id, k.node_id, k.unsubscribe_token, k.track_opens, k.track_clicks, k.tracking_host,
         k.scheduled_at, k.created_at, k.class, k.due_at, k.expires_at
       from unnest(${texts(({ row }) => row.id)}, ${texts(({ row }) => row.message_id)},
-        ${texts(({ row }) => row.subject)}, ${texts(soleTo)}, ${unseen(sql`${arrayLiteral(places)}::int[]`)})
+        ${texts(({ row }) => row.subject)}, ${texts(soleTo)}, ${unseen(sql`${places}::int[]`)})
         with ordinality as g(id, message_id, subject, sole, place, n)
       join jsonb_to_recordset(${JSON.stringify(kinds)}::jsonb) as k(
         place integer, type text, category text, "from" text, "to" text[], cc text[], bcc text[], reply_to text[],
@@ -105,16 +105,13 @@ function recipientsOf(
       select r.email_id, r.address, r.domain, r.shard, r.key, r.to_team, r.provider, r.simulated,
         decode(r.hex, 'hex') as mac, decode(r.own_hex, 'hex') as own, r.position
       from unnest(${texts(({ emailId }) => emailId)}, ${texts(({ row }) => row.address)},
-        ${texts(({ row }) => row.domain)}, ${unseen(sql`${arrayLiteral(all.map(({ row }) => row.shard))}::smallint[]`)},
-        ${texts(({ row }) => row.key)}, ${unseen(sql`${arrayLiteral(all.map(({ row }) => row.to_team))}::boolean[]`)},
-        ${texts(({ row }) => row.provider)}, ${unseen(sql`${arrayLiteral(all.map(({ row }) => row.simulated))}::boolean[]`)},
+        ${texts(({ row }) => row.domain)}, ${unseen(sql`${all.map(({ row }) => row.shard)}::smallint[]`)},
+        ${texts(({ row }) => row.key)}, ${unseen(sql`${all.map(({ row }) => row.to_team)}::boolean[]`)},
+        ${texts(({ row }) => row.provider)}, ${unseen(sql`${all.map(({ row }) => row.simulated)}::boolean[]`)},
         ${texts(({ left }) => left?.toString('hex') ?? null)}, ${texts(({ own }) => own?.toString('hex') ?? null)},
-        ${unseen(sql`${arrayLiteral(all.map(({ row }) => row.position))}::int[]`)})
+        ${unseen(sql`${all.map(({ row }) => row.position)}::int[]`)})
         as r(email_id, address, domain, shard, key, to_team, provider, simulated, hex, own_hex, position)`
 }
-
-/** An array of Postgres as text. */
-const arrayLiteral = (values: readonly (number | boolean)[]): string => `{${values.join(',')}}`
 
 /** The only address of `to`, which most emails have; null: there are several, or none. */
 const soleTo = ({ row }: PlainEmail): string | null =>

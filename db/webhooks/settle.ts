@@ -41,9 +41,7 @@ export async function settleWebhooks(
   trx: Trx,
   tries: readonly SettledTry[],
 ): Promise<DisabledWebhook[]> {
-  // Written as Postgres writes arrays: ids, states and numbers need no quotes, for which pg would look at each.
-  const column = (name: Exclude<keyof SettledTry, 'is_gone'>) =>
-    `{${tries.map((one) => one[name] ?? 'null').join(',')}}`
+  const column = (name: Exclude<keyof SettledTry, 'is_gone'>) => tries.map((one) => one[name])
   const { rows } = await sql<DisabledWebhook>`
     with given as (
       select g.* from unnest(${column('id')}::uuid[], ${column('webhook_id')}::text[], ${column('epoch')}::bigint[],

@@ -161,7 +161,7 @@ async function searchPage(
  * are such workspaces: they may have room again by then, and a search through all lines must get its turn.
  */
 async function searchPartial({ run, shards, lines, onFound, over }: FindingDeps): Promise<void> {
-  for (let left = lines.partialCount(); left > 0 && !over.aborted; left--) {
+  for (let left = lines.partial().length; left > 0 && !over.aborted; left--) {
     const after = lines.nextPartial()
     if (!after) return
     const asked = { shards, after }

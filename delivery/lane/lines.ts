@@ -147,7 +147,7 @@ export class Lines {
   }
 
   /** Workspaces with lines that are not here. */
-  partialCount = (): number => this.#partial.size
+  partial = (): WorkspaceLines[] => [...this.#partial]
 
   /** Learns what a search behind one of a workspace's lines has found. Its next one comes after those of others. */
   foundBehind(after: LineKey, { heads, next }: FoundLines): void {

@@ -19,9 +19,6 @@ export const LIMITS: Limits = {
   lineRows: [200, 4],
 }
 
-/** How seldom it is looked whether lines of a workspace give up their places. */
-export const GIVE_UP_MS = 1_000
-
 /** How many lines a workspace may have in one class, where so many of both have some. */
 export const linesPerWorkspace = ({ lines, share: [most, least] }: Limits, workspaces: number) =>
   Math.max(least, Math.min(most, Math.floor(lines / Math.max(1, workspaces))))

@@ -2,16 +2,15 @@
 import type { InLine } from '../../db/deliveries/lines.ts'
 import type { Rooms } from '../../mail/transport.ts'
 import { classWeights } from '../../rules/mail/classes.ts'
+import { givePlaces } from './givePlaces.ts'
 import type { Line } from './line.ts'
 import type { Lines } from './lines.ts'
-import { GIVE_UP_MS } from './memoryLimits.ts'
+import { roomIn } from './rooms.ts'
 import type { WorkspaceLines } from './workspaceLines.ts'
 
 /** The most lines of a class that are read at a time, and how often lines are read for one claim. */
 const LINES_PER_READ_MAX = 100
 const READS_MAX = 3
-/** About how many lines one claim looks through for those that give up their places: for all of a lane it takes as long as the claim. */
-const LOOKED_MAX = 5_000
 
 /** What a claim asks of the lines. */
 export interface Asked {
@@ -41,8 +40,6 @@ interface Picking extends Asked {
   full: Set<string>
   /** Of each class how many were picked. */
   taken: number[]
-  /** How many lines were looked through for those that give up their places. */
-  looked: number
 }
 
 /**
@@ -57,9 +54,9 @@ export async function pickForClaim(
   asked: Asked,
 ): Promise<Picked> {
   const taken = classWeights.map(() => 0)
-  const sums = { taken, looked: 0 }
-  const picking = { ...asked, lines, rows: [], left: new Map(), full: new Set<string>(), ...sums }
+  const picking = { ...asked, lines, rows: [], left: new Map(), full: new Set<string>(), taken }
   const isFull = () => picking.rows.length >= asked.limit
+  givePlaces(lines, asked)
   let toRead: Line[] = []
   for (let reads = 0; reads < READS_MAX && !isFull(); reads++) {
     picking.full.clear()
@@ -130,7 +127,6 @@ function* ofWorkspace(
   toRead: Line[],
 ): Generator<InLine> {
   const { turns, awaitingRead, returned } = workspace
-  makePlaces(picking, workspace)
   for (
     let line = awaitingRead.first;
     line && toRead.length < LINES_PER_READ_MAX;
@@ -160,23 +156,6 @@ function* ofWorkspace(
   }
 }
 
-/**
- * Where no room is left for half of the lines of a workspace or more, their places go to others that are not here: these may have
- * room, unless there is none anywhere. While most have some, places become free as these are sent; and a destination of which this
- * claim has picked some is no full one.
- */
-function makePlaces(picking: Picking, workspace: WorkspaceLines): void {
-  const { lines, left, now, rooms, looked } = picking
-  if (!workspace.unsearched || rooms.other <= 0 || looked >= LOOKED_MAX) return
-  if (Math.abs(now - workspace.fullLookAt) < GIVE_UP_MS) return
-  workspace.fullLookAt = now
-  picking.looked += workspace.lines.size
-  const full = [...workspace.lines.values()].filter(
-    ({ destination }) => !left.has(destination) && roomIn(picking, destination) <= 0,
-  )
-  if (full.length > 0 && 2 * full.length >= workspace.lines.size) lines.giveUp(workspace, full)
-}
-
 /** Has a line read of which nothing is here, unless nothing of it could be sent. */
 function askFor(picking: Picking, line: Line, toRead: Line[]): void {
   const mayRead = line.unread && toRead.length < LINES_PER_READ_MAX
@@ -194,11 +173,8 @@ function takeOf(picking: Picking, line: Line): InLine | undefined {
 }
 
 /** The room in the destination of a line. If there is none, that is noted. */
-function roomFor(picking: Picking, { destination }: Line): number {
-  const room = roomIn(picking, destination)
-  if (room <= 0) picking.full.add(destination)
+function roomFor({ left, rooms, full }: Picking, { destination }: Line): number {
+  const room = left.get(destination) ?? roomIn(rooms, destination)
+  if (room <= 0) full.add(destination)
   return room
 }
-
-const roomIn = ({ left, rooms }: Picking, destination: string): number =>
-  left.get(destination) ?? rooms.known.get(destination) ?? rooms.other

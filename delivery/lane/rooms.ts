@@ -12,6 +12,10 @@ const PAUSES_MS: Record<Passage, number> = { all: 0, tries: 1_000, none: 5_000 }
 /** The room of what no transport takes: more than one claim. */
 const UNBOUNDED = 1_000
 
+/** The room of a destination. */
+export const roomIn = ({ known, other }: Rooms, destination: string): number =>
+  known.get(destination) ?? other
+
 /**
  * Counts deliveries under way by destination.
  * @param deps `unbounded`: a destination of which the transport knows nothing, and that never rests; absent: there is none
@@ -26,7 +30,6 @@ export function createRooms(
   const underWay = new Map<string, number>()
   /** Destinations for which more was due than they had room for. */
   let wanting = new Map<string, number>()
-  const roomIn = ({ known, other }: Rooms, destination: string) => known.get(destination) ?? other
 
   return {
     /** Whether the lane may claim now; then it does. */

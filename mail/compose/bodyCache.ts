@@ -72,8 +72,8 @@ export function createBodies(limits: BodyCacheLimits = LIMITS) {
     ): MaybeLater<BodySection> {
       const chars = (html?.length ?? 0) + (text?.length ?? 0)
       if (chars > limits.charsMax) return make(html, text, id, watched)
+      if (once) return make(html, text, contentKey(html, text), watched)
       const key = keyOf(html, text)
-      if (once) return make(html, text, key, watched)
       const known = kept.get(key)
       if (known) return known
       const section = make(html, text, key, watched)
@@ -123,7 +123,7 @@ function make(
   return after(plain, (ready) => bodySection(html, ready, seed, watched))
 }
 
-/** Makes the function that gives a content its key. One that was asked for last is known by itself: often the next mail has the same. */
+/** Makes the function that gives a content its key. It remembers the last content: often the next mail has the same, and to compare takes less time than to hash. */
 function createKeyOf() {
   let last: { html: string | null; text: string | null; key: string } | undefined
   return (html: string | null, text: string | null): string => {

@@ -180,7 +180,8 @@ test('where most lines have room none gives up its place, and no line whose room
   expect(remembered().map(({ destination }) => destination)).toEqual(['d.test'])
 })
 
-test('a claim looks through the lines of few workspaces, and the next claims through those of the others', async () => {
+/** The claims of a lane that remembers 1,000 lines of each of twelve workspaces, and knows that they have more. */
+function wideLane() {
   const size = 1_000
   const lines = new Lines({ lines: 99_999, share: [size, size], rows: 99_999, lineRows: [9, 4] })
   for (let place = 0; place < 12; place++) {
@@ -189,12 +190,29 @@ test('a claim looks through the lines of few workspaces, and the next claims thr
     }
   }
   const workspaces = [...(lines.classes[0]?.values() ?? [])]
-  const lookedAt: number[] = []
-  for (const now of [1, 2, 3]) {
-    await pickForClaim(lines, async () => undefined, { limit: 20, rooms: anyRoom, now })
-    lookedAt.push(workspaces.filter(({ fullLookAt }) => fullLookAt > 0).length)
+  /** @returns the places of those whose lines it has looked through */
+  return async (now: number) => {
+    const before = workspaces.map(({ fullLookAt }) => fullLookAt)
+    await pickForClaim(lines, async () => undefined, { limit: 1, rooms: anyRoom, now })
+    return workspaces.flatMap(({ fullLookAt }, i) => (fullLookAt === before[i] ? [] : [i]))
   }
-  expect(lookedAt[0]).toBe(5)
-  expect(lookedAt[1]).toBeLessThan(12)
-  expect(lookedAt[2]).toBe(12)
+}
+
+test('a claim looks through the lines of few workspaces for full ones, and the next claims through those of the others', async () => {
+  const claim = wideLane()
+  const looked = [await claim(1), await claim(2), await claim(3), await claim(4)]
+  expect(looked[0]).toEqual([0, 1, 2, 3, 4])
+  expect(looked.flat().sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+  expect(looked[3]).toEqual([])
+})
+
+test('no workspace waits longer for that than the others, also where the clock was set back', async () => {
+  const claim = wideLane()
+  const counts = Array.from({ length: 12 }, () => 0)
+  // At each claim all are due again.
+  for (const n of [1, 2, 3, 4, 5, 6, -6, -5, -4, -3, -2, -1]) {
+    for (const place of await claim(n * 5_000)) counts[place] = (counts[place] ?? 0) + 1
+  }
+  expect(Math.min(...counts)).toBeGreaterThanOrEqual(4)
+  expect(Math.max(...counts)).toBeLessThanOrEqual(6)
 })

@@ -1,10 +1,10 @@
-// A process that claims as the lane of a worker does, and as plainly as can be, and says how long each claim took. It is one of its own
-// because no loader runs in it, and because it has the memory that is recommended for a worker.
+// Claims as the lane of a worker does, and as plainly as can be, and times each claim. It is a process of its own, so that no loader runs in it
+// (but on a Node older than 24), and with the memory that is recommended for a worker.
 import { type Kysely, sql } from 'kysely'
 import { claimSettings } from '../db/deliveries/claim.ts'
 import type { Database } from '../db/schema.ts'
 import { limits } from '../rules/limits.ts'
-import { LIMIT } from './claimQueues.ts'
+import { CLAIM_LIMIT } from './claimQueues.ts'
 import { createLaneClaims } from './laneClaims.ts'
 import { serve } from './remote.ts'
 import { openAsWorker } from './workerConnections.ts'
@@ -13,10 +13,13 @@ const LEASE = '00000000-0000-0000-0000-000000000001'
 
 type Db = Kysely<Database>
 interface Sides {
-  ours: () => Promise<number>
-  plain: () => Promise<number>
-  unflushed: () => Promise<number>
+  subject: () => Promise<number>
+  reference: () => Promise<number>
+  /** The reference with a commit that does not wait for the disk, as that of the subject. */
+  unflushedReference: () => Promise<number>
 }
+/** Whose claim. */
+export type ClaimSide = keyof Sides
 let sides: Sides | undefined
 
 /** Claims go on from one to the next, as those of a lane. */
@@ -25,7 +28,7 @@ async function claimer(claiming: Db): Promise<() => Promise<number>> {
   const claims = await createLaneClaims(claiming)
   return async () => {
     const asked = {
-      limit: LIMIT,
+      limit: CLAIM_LIMIT,
       rooms: { known, other: 25 },
       leaseToken: LEASE,
       leaseMs: 3_600_000,
@@ -51,7 +54,7 @@ async function plainClaim(db: Db): Promise<number> {
         order by next_at limit 13
         for update skip locked
       ) due
-      limit ${LIMIT}
+      limit ${CLAIM_LIMIT}
     ) due
     where d.id = due.id
     returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt, d.expires_at,
@@ -59,7 +62,6 @@ async function plainClaim(db: Db): Promise<number> {
   return rows.length
 }
 
-/** The reference with a commit that does not wait for the disk, as that of the subject. */
 const plainUnflushed = (db: Db) =>
   db.transaction().execute(async (trx) => {
     await sql`select set_config('synchronous_commit', 'off', true)`.execute(trx)
@@ -67,17 +69,17 @@ const plainUnflushed = (db: Db) =>
   })
 
 const handlers = {
-  /** Connects to a database of `claimQueues.ts`, and finds all lines of its queue. */
+  /** Connects to a database of `claimQueues.ts`, and finds as many lines of its queue as a lane remembers. */
   async begin({ url }: { url: string }): Promise<void> {
     const db = openAsWorker(url)
     sides = {
-      ours: await claimer(openAsWorker(url, claimSettings)),
-      plain: () => plainClaim(db),
-      unflushed: () => plainUnflushed(db),
+      subject: await claimer(openAsWorker(url, claimSettings)),
+      reference: () => plainClaim(db),
+      unflushedReference: () => plainUnflushed(db),
     }
   },
-  /** Claims so often. @returns of each claim how long it took (ms), and how many it has claimed */
-  async claim({ side, claims }: { side: keyof Sides; claims: number }) {
+  /** Makes so many claims, one after the other. @returns how long each took, and how many deliveries it has claimed */
+  async claim({ side, claims }: { side: ClaimSide; claims: number }) {
     if (!sides) throw new Error('it has not begun')
     const each: { ms: number; count: number }[] = []
     for (let n = 0; n < claims; n++) {
@@ -89,6 +91,6 @@ const handlers = {
   },
 }
 
-export type ClaimTimes = typeof handlers
+export type Claimer = typeof handlers
 
 serve(handlers)

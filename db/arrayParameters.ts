@@ -1,4 +1,5 @@
-// Writes arrays for Postgres in a quarter of the time that pg takes, which searches each element of an array for what it must escape.
+// Writes arrays that are parameters as texts, in a third to a half of the time that pg takes, which searches each element for what it must escape.
+// `binaryTexts.ts` is for long texts, and is called by the statements that have them.
 
 /**
  * A parameter as it is sent. An array of numbers, texts, truth values and nulls without anything to escape becomes its text (PostgreSQL

@@ -2,7 +2,6 @@
 import * as fc from 'fast-check'
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import { toParameter } from '../../db/arrays.ts'
 import { createTestDatabase } from '../setup/database.ts'
 
 const { db } = await createTestDatabase()
@@ -15,8 +14,12 @@ async function answered(type: string, value: unknown): Promise<unknown> {
 }
 
 it('of texts arrive as they are, whatever they hold, and nulls stay nulls', async () => {
+  const unit = fc.oneof(
+    fc.constantFrom('"', '\\', '{', '}', ',', ' ', '\n', 'N', 'é', '😀'),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+  )
   const text = fc
-    .string({ unit: 'binary', maxLength: 40 })
+    .string({ unit, maxLength: 40 })
     .filter((one) => one.isWellFormed() && !one.includes('\0'))
   await fc.assert(
     fc.asyncProperty(fc.array(fc.option(text), { maxLength: 20 }), async (texts) => {
@@ -34,9 +37,9 @@ it('of numbers and of truth values arrive as they are', async () => {
   const numbers = fc.array(fc.option(fc.double({ noDefaultInfinity: true, noNaN: true })))
   await fc.assert(
     fc.asyncProperty(numbers, async (values) => {
-      // Postgres has a negative zero, and so does pg; no column of ours tells it from the other.
-      const without = values.map((one) => (Object.is(one, -0) ? 0 : one))
-      expect(await answered('float8[]', without)).toEqual(without)
+      // -0 is sent as 0, by pg too.
+      const sent = values.map((one) => (Object.is(one, -0) ? 0 : one))
+      expect(await answered('float8[]', values)).toEqual(sent)
     }),
     { numRuns: 100 },
   )
@@ -45,18 +48,12 @@ it('of numbers and of truth values arrive as they are', async () => {
   expect(await answered('bool[]', [true, false, null])).toEqual([true, false, null])
 })
 
-it('of other elements, and with what has to be escaped, are left to pg', async () => {
-  const left = [[NaN], [[1], [2]], [Buffer.from('a')], [new Date(0)], ['a"'], ['a\nb'], [{ a: 1 }]]
-  for (const one of left) expect(toParameter(one)).toBe(one)
-  for (const one of ['{1}', 5, null, Buffer.from('a')]) expect(toParameter(one)).toBe(one)
+it('of other elements are written by pg as before', async () => {
   expect(await answered('int4[]', [[1], [2]])).toEqual([[1], [2]])
   expect(await answered('float8[]', [NaN, Infinity])).toEqual([NaN, Infinity])
-})
-
-it('without anything to escape are sent as their text', () => {
-  expect(toParameter(['a', null, 'NULL', ''])).toBe('{"a",null,"NULL",""}')
-  expect(toParameter([1, -2.5, 1e21, true])).toBe('{1,-2.5,1e+21,true}')
-  expect(toParameter([])).toBe('{}')
+  const time = new Date('2026-01-02T03:04:05.678Z')
+  expect(await answered('timestamptz[]', [time])).toEqual([time])
+  expect(await answered('jsonb[]', [{ a: '"' }, null])).toEqual([{ a: '"' }, null])
 })
 
 it('with U+0000 are refused', async () => {
