@@ -117,7 +117,7 @@ function sizesOf({ quick, ...asked }: BenchOptions) {
 async function timed(claim: Claim, side: ClaimSide): Promise<number[]> {
   const each = await claim(side, CLAIMS)
   for (const { count } of each) {
-    if (count < CLAIM_LIMIT / 4) throw new Error(`a claim took ${count}`)
+    if (count < CLAIM_LIMIT / 4) throw new Error(`a claim took ${count} deliveries`)
   }
   return each.map(({ ms }) => ms)
 }
@@ -160,7 +160,8 @@ async function atFullRate(
   let told = Date.now()
   while (Date.now() < end) {
     const [one] = await claim('subject', 1)
-    if (!one || one.count < CLAIM_LIMIT / 4) throw new Error(`a claim took ${one?.count}`)
+    if (!one || one.count < CLAIM_LIMIT / 4)
+      throw new Error(`claim ${times.length + 1} at full rate took ${one?.count} deliveries`)
     times.push(one.ms)
     await endClaims(db)
     await accept(db, last + 1, last + one.count)

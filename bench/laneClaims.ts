@@ -5,7 +5,7 @@ import type { Database } from '../db/schema.ts'
 import { createClaims } from '../delivery/lane/claims.ts'
 import { limits } from '../rules/limits.ts'
 
-/** Makes the claims of a lane that has found all its lines. @param claiming whose connections have `claimSettings` */
+/** Makes the claims of a lane that has found as many lines as it remembers. @param claiming whose connections have `claimSettings` */
 export async function createLaneClaims(claiming: Kysely<Database>) {
   const claims = createClaims({
     run: (work) => transact.one({ db: claiming, wake: () => undefined }, ({ db }) => work(db)),

@@ -36,7 +36,7 @@ const loaderArgs = Reflect.get(process.features, 'typescript')
   ? []
   : ['--enable-source-maps', '--import', 'tsx']
 
-/** Forks a file of this folder that calls `serve`. The child always ends when this process ends. @param env variables besides those of this process */
+/** Forks a file of this folder that calls `serve`. The child always ends when this process ends. @param env variables that are set for it */
 export function startRemote<H extends Handlers>(
   file: string,
   env: Record<string, string> = {},
@@ -56,16 +56,18 @@ export function startRemote<H extends Handlers>(
     waiting.get(answer.id)?.(answer)
     waiting.delete(answer.id)
   })
-  // What is sent to a child that has ended is answered below.
-  child.on('error', () => undefined)
   let ended: string | undefined
   const exited = new Promise<void>((resolve) => {
-    child.once('exit', (code, signal) => {
-      const error = `${file} ended (${signal ?? code})`
-      ended = error
-      for (const [id, settle] of waiting) settle({ id, error })
+    const end = (error: string) => {
+      ended ??= error
+      for (const [id, settle] of waiting) settle({ id, error: ended })
       waiting.clear()
       resolve()
+    }
+    child.once('exit', (code, signal) => end(`${file} ended (${signal ?? code})`))
+    child.on('error', (err) => {
+      // Of one that was not started nothing else comes; what is sent to one that has ended is answered by its exit.
+      if (child.pid === undefined) end(`${file} was not started: ${err.message}`)
     })
   })
   return {

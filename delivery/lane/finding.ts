@@ -77,7 +77,7 @@ function createSearches(deps: FindingDeps) {
     /** Begins a search where one is due, and does not wait for it. */
     begin(): void {
       const isAll = isDue || performance.now() >= dueAt_ms
-      if (searching || (!isAll && !lines.nextPartial())) return
+      if (searching || (!isAll && !lines.hasPartial())) return
       const work = isAll ? searchAll : () => searchPartial(deps)
       searching = quietly('searching its lines', work).then(() => {
         searching = undefined
@@ -161,8 +161,8 @@ async function searchPage(
  * are such workspaces: they may have room again by then, and a search through all lines must get its turn.
  */
 async function searchPartial({ run, shards, lines, onFound, over }: FindingDeps): Promise<void> {
-  for (let left = lines.partial().length; left > 0 && !over.aborted; left--) {
-    const after = lines.nextPartial()
+  for (let left = lines.partialCount(); left > 0 && !over.aborted; left--) {
+    const after = lines.askPartial()
     if (!after) return
     const asked = { shards, after }
     lines.foundBehind(after, await inTurn(() => run((db) => listLines(db, asked))))

@@ -1,8 +1,6 @@
 // Gives the places that full lines have in the memory of a lane to others of their workspace that are not here.
 import type { Rooms } from '../../mail/transport.ts'
 import type { Lines } from './lines.ts'
-import { roomIn } from './rooms.ts'
-import type { WorkspaceLines } from './workspaceLines.ts'
 
 /** How seldom the lines of a workspace are looked through. */
 const GIVE_UP_MS = 1_000
@@ -11,24 +9,21 @@ const LINES_MAX = 5_000
 
 /**
  * Where no room is left for half of the lines of a workspace or more, their places go to others that are not here: these may have
- * room, unless there is none anywhere. While most have some, places become free as these are sent. It is called before each claim, and
- * looks at the workspaces first that it has looked at longest ago.
+ * room, unless the transport has none for further destinations. While most have some, places become free as these are sent. It is called
+ * before each claim, and begins with the workspace at which it has not looked for longest.
  */
 export function givePlaces(lines: Lines, { rooms, now }: { rooms: Rooms; now: number }): void {
   if (rooms.other <= 0) return
-  // A clock that was set back must keep no workspace waiting.
-  const lookedAt = ({ fullLookAt }: WorkspaceLines) =>
-    fullLookAt > now ? Number.NEGATIVE_INFINITY : fullLookAt
-  const due = lines.partial().filter((one) => now - lookedAt(one) >= GIVE_UP_MS)
-  due.sort((a, b) => lookedAt(a) - lookedAt(b))
+  const full = new Set<string>()
+  for (const [destination, room] of rooms.known) if (room <= 0) full.add(destination)
+  if (full.size === 0) return
   let looked = 0
-  for (const workspace of due) {
-    if (looked >= LINES_MAX) return
+  for (const workspace of lines.toLookThrough()) {
+    // A clock that was set back must keep no workspace waiting.
+    if (Math.abs(now - workspace.fullLookAt) < GIVE_UP_MS || looked >= LINES_MAX) return
     looked += workspace.lines.size
     workspace.fullLookAt = now
-    const full = [...workspace.lines.values()].filter(
-      ({ destination }) => roomIn(rooms, destination) <= 0,
-    )
-    if (full.length > 0 && 2 * full.length >= workspace.lines.size) lines.giveUp(workspace, full)
+    const given = [...workspace.lines.values()].filter(({ destination }) => full.has(destination))
+    if (given.length > 0 && 2 * given.length >= workspace.lines.size) lines.giveUp(workspace, given)
   }
 }

@@ -31,8 +31,10 @@ export class Lines {
   readonly classes = mailClasses.map(() => new Map<string, WorkspaceLines>())
   /** The deliveries that are here, and in which line. */
   readonly #ids = new Map<number, Line>()
-  /** Workspaces that have lines which are not here. */
+  /** Workspaces that have lines which are not here. Which was searched last stands last. */
   readonly #partial = new Set<WorkspaceLines>()
+  /** The same. Whose lines were looked through last, for those that give up their places, stands last. */
+  readonly #looked = new Set<WorkspaceLines>()
   #lineCount = 0
   readonly #limits: Limits
 
@@ -127,7 +129,7 @@ export class Lines {
     const workspace = this.classes[line.class]?.get(line.workspace_id)
     if (!workspace || workspace.lines.size < this.#share()) return false
     workspace.unsearched ??= line
-    this.#partial.add(workspace)
+    this.#notePartial(workspace)
     return true
   }
 
@@ -137,24 +139,49 @@ export class Lines {
     workspace.hasRefused = true
   }
 
-  /** A workspace that has room for lines which are not here: behind which of its lines they are searched for. */
-  nextPartial(): LineKey | undefined {
+  /** Whether a workspace has room for lines that are not here. */
+  hasPartial = (): boolean => this.#nextPartial() !== undefined
+
+  /** Says that they are about to be searched for. @returns behind which line; undefined: there is no such workspace */
+  askPartial(): LineKey | undefined {
+    const workspace = this.#nextPartial()
+    const after = workspace?.unsearched
+    if (!workspace || !after) return
+    // What is refused from now on this search may not see.
+    if (after.shard === BEFORE_ALL_LINES.shard) workspace.hasRefused = false
+    return after
+  }
+
+  #nextPartial(): WorkspaceLines | undefined {
     for (const workspace of this.#partial) {
-      if (workspace.lines.size > this.#share() / 2 || !workspace.unsearched) continue
-      return workspace.unsearched
+      if (workspace.lines.size <= this.#share() / 2 && workspace.unsearched) return workspace
     }
     return
   }
 
-  /** Workspaces with lines that are not here. */
-  partial = (): WorkspaceLines[] => [...this.#partial]
+  /** How many workspaces have lines that are not here. */
+  partialCount(): number {
+    return this.#partial.size
+  }
+
+  /** Workspaces with lines that are not here, those first whose lines were not looked through for longest. One that is taken goes to the end. */
+  *toLookThrough(): Generator<WorkspaceLines> {
+    for (const workspace of this.#looked) {
+      yield workspace
+      if (this.#looked.delete(workspace)) this.#looked.add(workspace)
+    }
+  }
+
+  #notePartial(workspace: WorkspaceLines): void {
+    this.#partial.add(workspace)
+    this.#looked.add(workspace)
+  }
 
   /** Learns what a search behind one of a workspace's lines has found. Its next one comes after those of others. */
   foundBehind(after: LineKey, { heads, next }: FoundLines): void {
     const workspace = this.#workspaceOf(after)
     if (!workspace) return
     if (this.#partial.delete(workspace)) this.#partial.add(workspace)
-    if (after.shard === BEFORE_ALL_LINES.shard) workspace.hasRefused = false
     const own = heads.filter(
       (one) => one.class === after.class && one.workspace_id === after.workspace_id,
     )
@@ -171,6 +198,7 @@ export class Lines {
     workspace.unsearched = !isEnd ? next : workspace.hasRefused ? firstOf(after) : null
     if (workspace.unsearched) return
     this.#partial.delete(workspace)
+    this.#looked.delete(workspace)
     this.#tidy(workspace)
   }
 
@@ -201,7 +229,7 @@ export class Lines {
     if (workspace.lines.size >= this.#share()) {
       workspace.unsearched ??= firstOf(key)
       workspace.hasRefused = true
-      this.#partial.add(workspace)
+      this.#notePartial(workspace)
       return
     }
     const line = emptyLine(key)

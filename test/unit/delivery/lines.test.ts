@@ -108,7 +108,7 @@ function createQueue() {
     /** @returns whether there was something to do */
     async claim(limit: number, full: readonly string[] = []): Promise<boolean> {
       now += 1_000
-      const after = lines.nextPartial()
+      const after = lines.askPartial()
       if (after) lines.foundBehind(after, { heads: headsBehind(after), next: null })
       const { rows, more, ahead } = await pickForClaim(lines, readMore, {
         limit,
@@ -122,7 +122,7 @@ function createQueue() {
         else lines.reread([row])
       }
       learn()
-      return rows.length > 0 || more || after !== undefined || lines.nextPartial() !== undefined
+      return rows.length > 0 || more || after !== undefined || lines.hasPartial()
     },
   }
 }

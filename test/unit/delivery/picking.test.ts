@@ -101,7 +101,7 @@ test('where all lines of a workspace are full that it has a share for, others ta
   for (const destination of ['a.test', 'b.test', 'c.test']) {
     lines.add(waiting({ count: 2, destination }))
   }
-  expect(lines.nextPartial()).toBeUndefined()
+  expect(lines.hasPartial()).toBe(false)
   const rooms = {
     known: new Map([
       ['a.test', 0],
@@ -115,7 +115,7 @@ test('where all lines of a workspace are full that it has a share for, others ta
     return pickForClaim(lines, async () => undefined, { limit: 9, rooms, now })
   }
   expect((await claim()).rows).toEqual([])
-  const after = lines.nextPartial()
+  const after = lines.askPartial()
   expect(after).toMatchObject({ workspace_id: 'ws_1', shard: -1 })
   if (!after) return
   const heads = ['a.test', 'b.test', 'c.test'].flatMap((destination) =>
@@ -124,7 +124,7 @@ test('where all lines of a workspace are full that it has a share for, others ta
   // Two have places again, which they lose; the search goes on behind them.
   lines.foundBehind(after, { heads, next: null })
   expect((await claim()).rows).toEqual([])
-  const behind = lines.nextPartial()
+  const behind = lines.askPartial()
   expect(behind).toMatchObject({ destination: 'b.test' })
   if (!behind) return
   lines.foundBehind(behind, { heads: heads.slice(2), next: null })
@@ -158,7 +158,7 @@ test('where half of the lines are full others take their places, although one ha
   )
   expect(await claim(['a.test', 'b.test', 'c.test'])).toEqual({ 'busy.test': 2 })
   expect(remembered().map(({ destination }) => destination)).toEqual(['busy.test'])
-  const after = lines.nextPartial()
+  const after = lines.askPartial()
   expect(after).toMatchObject({ workspace_id: 'ws_1', shard: -1 })
   if (!after) return
   lines.foundBehind(after, { heads: waiting({ count: 1, destination: 'd.test' }), next: null })
@@ -180,7 +180,7 @@ test('where most lines have room none gives up its place, and no line whose room
   expect(remembered().map(({ destination }) => destination)).toEqual(['d.test'])
 })
 
-/** The claims of a lane that remembers 1,000 lines of each of twelve workspaces, and knows that they have more. */
+/** A lane that remembers 1,000 lines of each of twelve workspaces, and knows that they have more. */
 function wideLane() {
   const size = 1_000
   const lines = new Lines({ lines: 99_999, share: [size, size], rows: 99_999, lineRows: [9, 4] })
@@ -190,29 +190,56 @@ function wideLane() {
     }
   }
   const workspaces = [...(lines.classes[0]?.values() ?? [])]
-  /** @returns the places of those whose lines it has looked through */
-  return async (now: number) => {
-    const before = workspaces.map(({ fullLookAt }) => fullLookAt)
-    await pickForClaim(lines, async () => undefined, { limit: 1, rooms: anyRoom, now })
-    return workspaces.flatMap(({ fullLookAt }, i) => (fullLookAt === before[i] ? [] : [i]))
+  return {
+    workspaces,
+    /** Claims one delivery while so many destinations are full. */
+    async claim(now: number, full: number) {
+      const known = new Map(Array.from({ length: full }, (_, n) => [`d${n}.test`, 0]))
+      const rooms = { known, other: 5 }
+      await pickForClaim(lines, async () => undefined, { limit: 1, rooms, now })
+    },
   }
 }
 
-test('a claim looks through the lines of few workspaces for full ones, and the next claims through those of the others', async () => {
-  const claim = wideLane()
-  const looked = [await claim(1), await claim(2), await claim(3), await claim(4)]
-  expect(looked[0]).toEqual([0, 1, 2, 3, 4])
-  expect(looked.flat().sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
-  expect(looked[3]).toEqual([])
+test('before one claim the lines of few workspaces give up their places, before the next ones those of the others', async () => {
+  const { workspaces, claim } = wideLane()
+  const given: number[] = []
+  for (const now of [1, 2, 3]) {
+    await claim(now, 600)
+    given.push(workspaces.filter(({ lines }) => lines.size < 500).length)
+  }
+  expect(given).toEqual([5, 10, 12])
 })
 
 test('no workspace waits longer for that than the others, also where the clock was set back', async () => {
-  const claim = wideLane()
-  const counts = Array.from({ length: 12 }, () => 0)
+  const { workspaces, claim } = wideLane()
+  const looks = workspaces.map(() => 0)
   // At each claim all are due again.
   for (const n of [1, 2, 3, 4, 5, 6, -6, -5, -4, -3, -2, -1]) {
-    for (const place of await claim(n * 5_000)) counts[place] = (counts[place] ?? 0) + 1
+    const before = workspaces.map(({ fullLookAt }) => fullLookAt)
+    await claim(n * 5_000, 1)
+    for (const [i, { fullLookAt }] of workspaces.entries()) {
+      if (fullLookAt !== before[i]) looks[i] = (looks[i] ?? 0) + 1
+    }
   }
-  expect(Math.min(...counts)).toBeGreaterThanOrEqual(4)
-  expect(Math.max(...counts)).toBeLessThanOrEqual(6)
+  expect(Math.min(...looks)).toBeGreaterThanOrEqual(4)
+  expect(Math.max(...looks)).toBeLessThanOrEqual(6)
+})
+
+test('where no destination is full no line is looked at', async () => {
+  const { workspaces, claim } = wideLane()
+  await claim(1, 0)
+  expect(workspaces.filter(({ fullLookAt }) => fullLookAt === 1)).toEqual([])
+})
+
+test('a line that gives up its place while lines are searched for is searched for again', async () => {
+  const { lines, claim } = narrowLane('a.test', 'b.test', 'c.test', 'd.test', 'e.test')
+  await claim(['a.test', 'b.test', 'c.test'])
+  const after = lines.askPartial()
+  if (!after) return expect.unreachable('it has places for others')
+  // Accepted after the search began, and given up before it is answered.
+  lines.add(waiting({ count: 1, destination: 'new.test' }))
+  await claim(['new.test', 'd.test'], 0.5)
+  lines.foundBehind(after, { heads: [], next: null })
+  expect(lines.askPartial()).toMatchObject({ workspace_id: 'ws_1', shard: -1 })
 })
