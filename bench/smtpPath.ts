@@ -4,7 +4,7 @@ import { opensslSigns } from './machine.ts'
 import { postgresTime } from './postgresTime.ts'
 import { processorTimeOf } from './processorTime.ts'
 import { startRemote } from './remote.ts'
-import { middle } from './report.ts'
+import { middle, rounded } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
 import type { Servers } from './servers.ts'
 import { measureLatency } from './smtpLatency.ts'
@@ -42,9 +42,8 @@ type Sides = Pick<PathOptions, 'rounds' | 'say'>
 
 /**
  * Runs a worker for each figure, one after the other, on one database.
- * @returns `bare`: µs of processor time of an email without signatures, and emails a second, with bodies that differ (`distinct`) and
- *   with one body (`same`); `signed`: emails a second of either against what the cores could do; `slow`: emails a second with slow
- *   replies against replies at once; `latency`: of one email at a time
+ * @returns `whole`: what `bareAndSigned` does, with bodies that differ (`distinct`) and with one body (`same`); `slow`: emails a second with
+ *   slow replies against replies at once; `latency`: of one email at a time
  */
 export async function measurePath(servers: Servers, options: PathOptions) {
   const { port, count, quick, say } = options
@@ -56,7 +55,7 @@ export async function measurePath(servers: Servers, options: PathOptions) {
   const withWorker = async <T>(
     sinkPort: number,
     env: Record<string, string>,
-    run: (deliver: Deliver) => Promise<T>,
+    run: (deliver: Deliver, pid: number) => Promise<T>,
   ): Promise<T> => {
     const worker = await servers.worker({
       databaseUrl,
@@ -67,20 +66,16 @@ export async function measurePath(servers: Servers, options: PathOptions) {
     const used = () => usedBy(workspace, worker.pid, postgres.pid)
     const deliver: Deliver = ({ distinct }) => deliverLedger(workspace, { count, distinct }, used)
     for (let n = 0; n < (quick ? 1 : WARM_UP); n++) await deliver({ distinct: true })
-    const result = await run(deliver)
+    const result = await run(deliver, worker.pid)
     await worker.stop()
     return result
   }
 
-  say(`the whole path without signatures, ${count} emails each time`)
-  const bare = await withWorker(port, UNSIGNED, async (deliver) => ({
-    distinct: await withoutSigning(options, () => deliver({ distinct: true })),
-    same: await withoutSigning(options, () => deliver({ distinct: false })),
-  }))
-  say('the whole path, signed, against what all cores could do')
-  const signed = await withWorker(port, {}, async (deliver) => ({
-    distinct: await withSigning(options, () => deliver({ distinct: true }), bare.distinct.cpu_us),
-    same: await withSigning(options, () => deliver({ distinct: false }), bare.same.cpu_us),
+  say(`the whole path without signatures and signed, in turn, ${count} emails each time`)
+  const whole = await withWorker(port, UNSIGNED, async (deliver, pid) => ({
+    warm: await signedTurn(pid, () => deliver({ distinct: true })),
+    distinct: await bareAndSigned(options, pid, () => deliver({ distinct: true })),
+    same: await bareAndSigned(options, pid, () => deliver({ distinct: false })),
   }))
   say(`replies after ${SLOW_REPLY_MS} ms against replies at once, ${SLOW_CONNECTIONS} connections`)
   const sink = startRemote<SmtpSinkProcess>('./smtpSink.ts')
@@ -98,36 +93,43 @@ export async function measurePath(servers: Servers, options: PathOptions) {
     await api.stop()
     return found
   })
-  return { bare, signed, slow, latency, databaseUrl, temporal: temporal.description }
+  return { whole, slow, latency, databaseUrl, temporal: temporal.description }
 }
 
-/** The processor time of an email, and how many go out a second. */
-async function withoutSigning({ rounds, say }: Sides, deliver: () => Promise<Delivered>) {
+/** A turn in which a worker that does not sign does (`unsigned.mjs`). */
+async function signedTurn<T>(worker: number, deliver: () => Promise<T>): Promise<T> {
+  process.kill(worker, 'SIGUSR2')
+  const delivered = await deliver()
+  process.kill(worker, 'SIGUSR2')
+  return delivered
+}
+
+/**
+ * A turn without signatures and a signed one in each round, so that what the cores could do is known of the minute in which it is asked.
+ * @returns `cost`: µs of processor time of an email without signatures, against the bar; `per_second`: how many of these go out a
+ *   second; `signed`: emails a second against what the cores could do
+ */
+async function bareAndSigned(
+  { rounds, say }: Sides,
+  worker: number,
+  deliver: () => Promise<Delivered>,
+) {
+  const cost: Pair[] = []
+  const signed: Pair[] = []
   const rates: number[] = []
-  const cost = await interleave({
-    rounds,
-    say,
-    unit: 'µs',
-    subject: async () => {
-      const { cpu_us, per_second } = await deliver()
-      rates.push(per_second)
-      return cpu_us
-    },
-    reference: async () => CPU_US_MAX,
-  })
-  const cpu_us = middle(cost.map(({ subject }) => subject)).median
-  return { cost, cpu_us, per_second: middle(rates).median }
-}
-
-/** @param cpu_us of an email without its signature */
-function withSigning({ rounds, say }: Sides, deliver: () => Promise<Delivered>, cpu_us: number) {
-  return interleave({
-    rounds,
-    say,
-    unit: 'emails/s',
-    subject: async () => (await deliver()).per_second,
-    reference: async () => possible(cpu_us),
-  })
+  for (let round = 1; round <= rounds; round++) {
+    const bare = await deliver()
+    const { per_second } = await signedTurn(worker, deliver)
+    const reference = possible(bare.cpu_us)
+    cost.push({ subject: bare.cpu_us, reference: CPU_US_MAX })
+    signed.push({ subject: per_second, reference })
+    rates.push(bare.per_second)
+    say(
+      `round ${round} of ${rounds}: ${rounded(bare.cpu_us)} µs; signed ${rounded(per_second)} of ${rounded(reference)} emails/s, ` +
+        `ratio ${rounded(per_second / reference)}`,
+    )
+  }
+  return { cost, signed, per_second: middle(rates).median }
 }
 
 function withSlowReplies(
