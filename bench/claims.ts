@@ -41,8 +41,8 @@ export const claims: Bench = (options) =>
       rounds,
       unit: 'ms',
       say,
-      subject: () => middleAnd(times, () => timed(claim, 'subject')),
-      reference: () => middleAnd(referenceTimes, () => timed(claim, 'reference')),
+      subject: async () => middleAnd(times, await timed(claim, 'subject')),
+      reference: async () => middleAnd(referenceTimes, await timed(claim, 'reference')),
     })
     const quiet = p99(times)
     const unflushed = middleOf(await timed(claim, 'unflushedReference'))
@@ -140,8 +140,7 @@ async function endClaims(db: Db): Promise<void> {
 }
 
 /** The median of some claims, ms, whose times are added to others. */
-async function middleAnd(times: number[], work: () => Promise<number[]>): Promise<number> {
-  const each = await work()
+function middleAnd(times: number[], each: number[]): number {
   times.push(...each)
   return middleOf(each)
 }

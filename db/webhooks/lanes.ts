@@ -178,7 +178,7 @@ export async function listDueDeliveries(
     from held w
     cross join lateral (
       select d.*, row_number() over (order by d.next_at, d.id) = 1 as is_first from webhook_deliveries d
-      where d.webhook_id = w.id and d.next_at <= statement_timestamp() and d.id <> all(${`{${but.join(',')}}`}::uuid[])
+      where d.webhook_id = w.id and d.next_at <= statement_timestamp() and d.id <> all(${but}::uuid[])
       order by d.next_at, d.id limit ${limit}
     ) d
     cross join lateral (
